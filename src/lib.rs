@@ -1,1 +1,16 @@
-//! crate
+//! rpcshark: a library that reads captures of Connect, gRPC and gRPC-Web traffic.
+//!
+//! ```text
+//!  file stdin pcap HAR flow JSONL hex
+//!         │
+//!      source ──► transport ──► exchange ──► frame ──► message ──► session ──► view
+//!         │    packets → HTTP    one RPC     5 bytes    fields       time        text jsonl
+//!         └──────────── each format enters on its own floor ──────►    │
+//!                                                    dialect (data) ───┘
+//!      pipeline: the only staircase.   cli: the only door.
+//! ```
+//!
+//! docs/ARCHITECTURE.md gives the invariants.
+
+pub mod base;
+pub mod pdu;

@@ -1,0 +1,50 @@
+//! The limits of a run, each with a name; their sum bounds the memory.
+//! Never enforced here: each is checked where the bytes are.
+
+/// What bounds memory and work. Reaching one is a finding, never an error.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Longest frame payload that is kept, in bytes (`--max-frame`).
+    pub max_frame: u64,
+    /// Longest result of undoing one encoding, in bytes (`--max-inflate`).
+    pub max_inflate: u64,
+    /// Largest ratio of inflated to compressed length, above `ratio_floor` bytes of output.
+    pub max_ratio: u64,
+    /// Output below this length is never a bomb, whatever its ratio.
+    pub ratio_floor: u64,
+    /// Deepest nesting of messages and groups (`--max-depth`).
+    pub max_depth: usize,
+    /// Out-of-order bytes held per direction of a TCP connection.
+    pub max_held: usize,
+    /// Connections followed at once; the longest idle is given up.
+    pub max_connections: usize,
+    /// Calls that are open at once on all connections.
+    pub max_calls: usize,
+    /// Longest HTTP header block, in bytes.
+    pub max_header_block: usize,
+    /// Longest whole body (unary, unframed) that is kept, in bytes.
+    pub max_body: u64,
+    /// Fragments of IP datagrams held, in bytes.
+    pub max_fragments: usize,
+    /// Channels (ids that join calls) remembered.
+    pub max_channels: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_frame: 64 << 20,
+            max_inflate: 64 << 20,
+            max_ratio: 2_000,
+            ratio_floor: 1 << 20,
+            max_depth: 100,
+            max_held: 16 << 20,
+            max_connections: 4_096,
+            max_calls: 65_536,
+            max_header_block: 1 << 20,
+            max_body: 64 << 20,
+            max_fragments: 4 << 20,
+            max_channels: 65_536,
+        }
+    }
+}

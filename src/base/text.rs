@@ -1,0 +1,94 @@
+//! Text from a capture, made fit to show: no control byte reaches a terminal raw.
+//! Never shortens and never guesses an encoding.
+
+use std::fmt::Write;
+
+/// Whether a character may move the cursor, change the terminal or reorder the line: C0, DEL,
+/// C1, bidirectional controls, zero-width and other invisible formatting, line separators.
+pub fn is_unsafe(c: char) -> bool {
+    matches!(c,
+        '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Appends `text` with unsafe characters written as `\n`, `\t`, `\r`, `\x1b` or `\u{202e}`.
+pub fn push_clean(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if !is_unsafe(c) => out.push(c),
+            c if (c as u32) < 0x100 => drop(write!(out, "\\x{:02x}", c as u32)),
+            c => drop(write!(out, "\\u{{{:x}}}", c as u32)),
+        }
+    }
+}
+
+/// `text` as [`push_clean`] writes it.
+pub fn clean(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    push_clean(&mut out, text);
+    out
+}
+
+/// Appends bytes as clean text; what is not UTF-8 is written as `\xff`.
+pub fn push_clean_bytes(out: &mut String, bytes: &[u8]) {
+    for chunk in bytes.utf8_chunks() {
+        push_clean(out, chunk.valid());
+        for byte in chunk.invalid() {
+            drop(write!(out, "\\x{byte:02x}"));
+        }
+    }
+}
+
+/// The known name nearest to `name` by edits, where one is near enough to be meant.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (name.chars().count() / 3).max(2);
+    known
+        .into_iter()
+        .map(|k| (distance(name, k, limit), k))
+        .filter(|(d, _)| *d <= limit)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, k)| k)
+}
+
+/// Edit distance (insert, delete, replace), without case; anything over `limit` is `limit + 1`.
+fn distance(a: &str, b: &str, limit: usize) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) =
+        (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
+    if a.len().abs_diff(b.len()) > limit {
+        return limit + 1;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(ca != cb);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()].min(limit + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_and_bidi_are_escaped() {
+        assert_eq!(clean("a\u{1b}[31m\u{202e}b\n\u{9b}"), "a\\x1b[31m\\u{202e}b\\n\\x9b");
+        let mut out = String::new();
+        push_clean_bytes(&mut out, b"ok\xff\xc2\x9b");
+        assert_eq!(out, "ok\\xff\\x9b");
+    }
+
+    #[test]
+    fn near_names_are_found() {
+        assert_eq!(nearest("agent.Foo", ["agent.Fop", "other"]), Some("agent.Fop"));
+        assert_eq!(nearest("zzz", ["agent.Foo"]), None);
+    }
+}

@@ -1,0 +1,126 @@
+//! Points in time as captures give them, in whole nanoseconds.
+//! Never asks the clock.
+
+use std::fmt;
+
+/// Nanoseconds since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// From seconds and nanoseconds; saturates.
+    pub fn from_parts(seconds: i64, nanos: i64) -> Self {
+        Self(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+    }
+
+    /// From seconds as a float, as mitmproxy writes them; rounded to microseconds, which
+    /// is what such a float still tells. `None` where it is not a finite, plausible time.
+    pub fn from_seconds(seconds: f64) -> Option<Self> {
+        let micros = (seconds * 1e6).round();
+        (micros.is_finite() && micros.abs() < 9e15).then(|| Self((micros as i64).saturating_mul(1_000)))
+    }
+
+    /// Reads RFC 3339 (`2026-11-30T10:15:02.123456Z`, any offset, a blank for the `T`,
+    /// up to nine digits of fraction; more are dropped).
+    pub fn parse(text: &str) -> Option<Self> {
+        let b = text.trim().as_bytes();
+        let number = |from: usize, len: usize| -> Option<i64> {
+            let digits = b.get(from..from + len)?;
+            digits.iter().try_fold(0i64, |n, d| d.is_ascii_digit().then(|| n * 10 + i64::from(d - b'0')))
+        };
+        let sep = |at: usize, any: &[u8]| b.get(at).is_some_and(|c| any.contains(c));
+        let (year, month, day) = (number(0, 4)?, number(5, 2)?, number(8, 2)?);
+        let (hour, minute, second) = (number(11, 2)?, number(14, 2)?, number(17, 2)?);
+        let seps = sep(4, b"-") && sep(7, b"-") && sep(10, b"Tt ") && sep(13, b":") && sep(16, b":");
+        if !seps
+            || !(1..=12).contains(&month)
+            || !(1..=31).contains(&day)
+            || hour > 24
+            || minute > 59
+            || second > 60
+        {
+            return None;
+        }
+        let mut at = 19;
+        let mut nanos = 0;
+        if sep(at, b".,") {
+            at += 1;
+            let mut scale = 100_000_000;
+            while let Some(d) = b.get(at).filter(|d| d.is_ascii_digit()) {
+                nanos += i64::from(d - b'0') * scale;
+                scale /= 10;
+                at += 1;
+            }
+        }
+        let offset = match b.get(at) {
+            None | Some(b'Z' | b'z') => 0,
+            Some(sign @ (b'+' | b'-')) => {
+                let minutes_at = if sep(at + 3, b":") { at + 4 } else { at + 3 };
+                let minutes = number(at + 1, 2)? * 60 + number(minutes_at, 2).unwrap_or(0);
+                if *sign == b'+' { minutes } else { -minutes }
+            }
+            Some(_) => return None,
+        };
+        let seconds =
+            days_from_civil(year, month, day) * 86_400 + hour * 3_600 + (minute - offset) * 60 + second;
+        Some(Self::from_parts(seconds, nanos))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    /// RFC 3339 in UTC, with six digits of fraction, nine where the last three say something.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, nanos) = (self.0.div_euclid(1_000_000_000), self.0.rem_euclid(1_000_000_000));
+        let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        let (year, month, day) = civil_from_days(days);
+        let (h, m, s) = (second / 3_600, second / 60 % 60, second % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.")?;
+        if nanos % 1_000 == 0 { write!(f, "{:06}Z", nanos / 1_000) } else { write!(f, "{nanos:09}Z") }
+    }
+}
+
+/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar: years are counted
+/// from March, so that the leap day is the last of its year.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, day_of_year - (153 * shifted + 2) / 5 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, shown: &str) {
+        assert_eq!(Timestamp::parse(text).map(|t| t.to_string()).as_deref(), Some(shown));
+    }
+
+    #[test]
+    fn reads_and_shows() {
+        check("2023-11-14T22:13:20Z", "2023-11-14T22:13:20.000000Z");
+        check("2026-11-30T10:15:02.123456789+02:00", "2026-11-30T08:15:02.123456789Z");
+        check("1969-12-31 23:59:59.5-0030", "1970-01-01T00:29:59.500000Z");
+        check("2024-02-29T00:00:00Z", "2024-02-29T00:00:00.000000Z");
+    }
+
+    #[test]
+    fn refuses_what_is_no_time() {
+        assert_eq!(Timestamp::parse("yesterday"), None);
+        assert_eq!(Timestamp::parse("2024-13-01T00:00:00Z"), None);
+        assert_eq!(Timestamp::from_seconds(f64::NAN), None);
+    }
+}
