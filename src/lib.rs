@@ -14,3 +14,4 @@
 
 pub mod base;
 pub mod pdu;
+pub mod transport;
