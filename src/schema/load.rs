@@ -1,9 +1,19 @@
 //! Loads schemas from .proto files, descriptor sets and the set that is built in.
 //! Never looks outside the roots it is given.
 
-use std::path::PathBuf;
+mod graph;
+mod graph_options;
+mod place;
+mod roots;
+mod text;
 
-use super::{Error, Schema, compile, descriptor};
+use std::{fs, path::PathBuf};
+
+use super::{
+    Error, Schema,
+    compile::{self, Layer},
+    descriptor::decode_set,
+};
 
 /// The schema that ships with the program, made by build.rs; empty where none is shipped.
 const BUILTIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/builtin.binpb"));
@@ -19,7 +29,8 @@ pub struct Sources {
     pub descriptor_sets: Vec<PathBuf>,
     /// Whether the built-in schema counts.
     pub builtin: bool,
-    /// Whether an import that cannot be found is taken as an empty file; custom options are then not read.
+    /// Whether an import that cannot be found is taken as an empty file; custom options are
+    /// then not read. Types that only the missing file defines are still an error.
     pub allow_missing_imports: bool,
 }
 
@@ -32,14 +43,24 @@ pub struct Loaded {
     pub warnings: Vec<Error>,
 }
 
-/// Loads a schema.
+/// Loads a schema. What the operator gives wins over what is built in.
 pub fn load(sources: &Sources) -> Result<Loaded, Error> {
     let mut layers = Vec::new();
-    if sources.builtin {
-        layers.push(compile::Layer {
-            files: descriptor::decode_set("built-in schema", BUILTIN)?,
-            strict: false,
-        });
+    let mut warnings = Vec::new();
+    if !sources.roots.is_empty() || !sources.protos.is_empty() {
+        let files = graph::compile(sources, &mut warnings)?;
+        layers.push(Layer { files, strict: true });
     }
-    Ok(Loaded { schema: compile::compile(layers)?, warnings: Vec::new() })
+    for path in &sources.descriptor_sets {
+        let name = path.display().to_string();
+        let bytes = fs::read(path).map_err(|e| Error::new(&*name, e.to_string()))?;
+        layers.push(Layer { files: decode_set(&name, &bytes)?, strict: true });
+    }
+    if sources.builtin {
+        layers.push(Layer { files: decode_set("built-in schema", BUILTIN)?, strict: false });
+    }
+    Ok(Loaded { schema: compile::compile(layers)?, warnings })
 }
+
+#[cfg(test)]
+mod tests;
