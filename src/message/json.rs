@@ -294,6 +294,3 @@ impl<'a> Writer<'a, '_> {
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod oracle;

@@ -1,3 +1,5 @@
+mod oracle;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
