@@ -2,6 +2,7 @@
 //! Never reads, never prints, never knows a protocol.
 
 mod finding;
+pub mod json;
 mod limits;
 mod span;
 pub mod text;

@@ -1,1 +1,3 @@
-//! One test binary.
+//! One test binary: rules of the house, laws, and stories over fixtures.
+
+mod house;
