@@ -59,7 +59,9 @@ fn rooms_import_only_what_they_may() {
         for (number, line) in text.lines().enumerate() {
             for part in line.split("crate::").skip(1) {
                 let names: Vec<&str> = match part.strip_prefix('{') {
-                    Some(list) => list.split(',').map(|n| n.trim().split([':', '}']).next().unwrap_or("")).collect(),
+                    Some(list) => {
+                        list.split(',').map(|n| n.trim().split([':', '}']).next().unwrap_or("")).collect()
+                    }
                     None => vec![part.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("")],
                 };
                 for name in names {
@@ -76,8 +78,10 @@ fn rooms_import_only_what_they_may() {
 
 #[test]
 fn no_protocol_is_known_to_the_source() {
-    let known = regex::Regex::new(r"(?i)bidi_?(append|request|service)|agent\.v1|aiserver|run_request|exec_server|interaction_update")
-        .expect("a sound pattern");
+    let known = regex::Regex::new(
+        r"(?i)bidi_?(append|request|service)|agent\.v1|aiserver|run_request|exec_server|interaction_update",
+    )
+    .expect("a sound pattern");
     let wrong: Vec<_> = all_sources()
         .iter()
         .flat_map(|(file, text)| {
@@ -96,8 +100,14 @@ fn unsafe_is_in_one_function_at_most_and_rayon_in_the_pipeline() {
         for line in code {
             let word = |w: &str| line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|t| t == w);
             unsafe_blocks += usize::from(word("unsafe"));
-            assert!(!word("rayon") || room(&file) == "pipeline", "{}: rayon outside pipeline", file.display());
-            let speaks = ["println", "print", "eprintln", "eprint", "dbg"].iter().any(|m| line.contains(&format!("{m}!(")));
+            assert!(
+                !word("rayon") || room(&file) == "pipeline",
+                "{}: rayon outside pipeline",
+                file.display()
+            );
+            let speaks = ["println", "print", "eprintln", "eprint", "dbg"]
+                .iter()
+                .any(|m| line.contains(&format!("{m}!(")));
             assert!(!speaks || matches!(room(&file).as_str(), "cli" | "main"), "{}: {line}", file.display());
         }
     }
