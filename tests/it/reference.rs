@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use prost_reflect::DescriptorPool;
+use prost_reflect::{DescriptorPool, DynamicMessage};
 
 const NAMES: &str = include_str!("reference.tsv");
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/descriptors/agent");
@@ -77,6 +77,23 @@ fn branches_stand_in_a_oneof() {
             .map(|field| field.name().to_owned())
             .collect();
         assert_eq!(loose, outside.iter().map(|name| name.to_string()).collect(), "{message}");
+    }
+}
+
+/// protoc's text format and prost-reflect's are two parsers; the shipped dialects must suit both.
+#[test]
+fn the_dialects_are_read_by_prost_reflect() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("descriptors");
+    let set = protox::compile(["dialect.proto"], [&folder]).expect("dialect.proto compiles");
+    let pool = DescriptorPool::from_file_descriptor_set(set).expect("and links");
+    let dialect = pool.get_message_by_name("rpcshark.dialect.v1.Dialect").expect("its root");
+    for name in ["agent", "chat"] {
+        let file = folder.join(name).join("dialect.txtpb");
+        let text = std::fs::read_to_string(&file).expect("a dialect");
+        let read = DynamicMessage::parse_text_format(dialect.clone(), &text).expect(name);
+        for rule in dialect.fields() {
+            assert!(read.has_field(&rule), "{name} has no {}", rule.name());
+        }
     }
 }
 
