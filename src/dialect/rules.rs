@@ -80,7 +80,7 @@ rules! {
         "15" lasting: flag
     }
     /// An id and what it stands for.
-    Content { "1" id: text "2" data: text "3" lifeline: text }
+    Content { "1" id: text "2" data: text "3" lifeline: text "4" same_exchange: flag }
     /// A message inside a field of another RPC's message.
     Tunnel {
         "1" payload: Payload
@@ -127,7 +127,7 @@ rules! {
         "16" loose: flag
     }
     /// Which answer fits which opening.
-    Match { "1" open: text "2" answer: text "3" r#final: texts }
+    Match { "1" open: text "2" answer: text "3" r#final: texts "4" itself: flag }
     /// What ends a run.
     Ending { "1" branch: texts "2" code: texts "3" outcome: choice "4" request: flag "5" reason: text }
     /// How successive values make one.

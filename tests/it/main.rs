@@ -1,3 +1,4 @@
 //! One test binary: rules of the house, laws, and stories over fixtures.
 
 mod house;
+mod reference;
