@@ -1,0 +1,77 @@
+//! What is wrong with a schema, with its place, so that a caret can be drawn.
+//! Never about a capture.
+
+use std::fmt;
+
+/// A schema that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub struct Error {
+    /// The file: its path as given, or its import name.
+    pub file: String,
+    /// Line and column from 1, where there is a place.
+    pub place: Option<(usize, usize)>,
+    /// What is wrong, in a sentence.
+    pub message: String,
+    /// The text of the file, where it is text.
+    pub source_text: Option<String>,
+    /// The bytes of `source_text` that are meant.
+    pub span: Option<std::ops::Range<usize>>,
+    /// What may help.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if let Some((line, column)) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", self.message)?;
+        if let Some(help) = &self.help {
+            write!(f, " ({help})")?;
+        }
+        Ok(())
+    }
+}
+
+impl Error {
+    /// An error about a whole file.
+    pub(super) fn new(file: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            file: file.into(),
+            place: None,
+            message: message.into(),
+            source_text: None,
+            span: None,
+            help: None,
+        }
+    }
+
+    /// The same with what may help.
+    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same at bytes of the file's text.
+    pub(super) fn at(mut self, text: &str, span: std::ops::Range<usize>) -> Self {
+        let start = floor_char(text, span.start);
+        let end = floor_char(text, span.end).max(start);
+        let before = text.get(..start).unwrap_or_default();
+        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        self.place = Some((line, column));
+        self.source_text = Some(text.to_owned());
+        self.span = Some(start..end);
+        self
+    }
+}
+
+/// The character boundary at or before `at`.
+fn floor_char(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}

@@ -1,0 +1,66 @@
+//! Loads schemas from .proto files, descriptor sets and the set that is built in.
+//! Never looks outside the roots it is given.
+
+mod graph;
+mod graph_options;
+mod place;
+mod roots;
+mod text;
+
+use std::{fs, path::PathBuf};
+
+use super::{
+    Error, Schema,
+    compile::{self, Layer},
+    descriptor::decode_set,
+};
+
+/// The schema that ships with the program, made by build.rs; empty where none is shipped.
+const BUILTIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/builtin.binpb"));
+
+/// Where schemas come from.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// Roots for imports (`-I`). Without `protos`, every .proto below them is loaded.
+    pub roots: Vec<PathBuf>,
+    /// Files named one by one (`--proto`).
+    pub protos: Vec<PathBuf>,
+    /// Descriptor sets (`--descriptor-set`).
+    pub descriptor_sets: Vec<PathBuf>,
+    /// Whether the built-in schema counts.
+    pub builtin: bool,
+    /// Whether an import that cannot be found is taken as an empty file; custom options are
+    /// then not read. Types that only the missing file defines are still an error.
+    pub allow_missing_imports: bool,
+}
+
+/// A schema, and what was left out of it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What is loaded.
+    pub schema: Schema,
+    /// Files below the roots that do not compile, and other things worth a word.
+    pub warnings: Vec<Error>,
+}
+
+/// Loads a schema. What the operator gives wins over what is built in.
+pub fn load(sources: &Sources) -> Result<Loaded, Error> {
+    let mut layers = Vec::new();
+    let mut warnings = Vec::new();
+    if !sources.roots.is_empty() || !sources.protos.is_empty() {
+        let files = graph::compile(sources, &mut warnings)?;
+        layers.push(Layer { files, strict: true });
+    }
+    for path in &sources.descriptor_sets {
+        let name = path.display().to_string();
+        let bytes = fs::read(path).map_err(|e| Error::new(&*name, e.to_string()))?;
+        layers.push(Layer { files: decode_set(&name, &bytes)?, strict: true });
+    }
+    if sources.builtin {
+        layers.push(Layer { files: decode_set("built-in schema", BUILTIN)?, strict: false });
+    }
+    Ok(Loaded { schema: compile::compile(layers)?, warnings })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! One .proto text: read, told by its syntax, parsed.
+//! Never resolves a name.
+
+use std::{fs, io, path::PathBuf};
+
+use miette::Diagnostic;
+use prost_reflect::prost_types::FileDescriptorProto;
+use protox::file::{File, FileResolver, GoogleFileResolver};
+
+use crate::schema::Error;
+
+/// A file's text.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    /// The import name.
+    pub name: String,
+    /// Where it was read.
+    pub path: PathBuf,
+    /// What it says, without a byte order mark.
+    pub text: String,
+}
+
+/// Longest .proto that is read, in bytes.
+const MAX_LEN: u64 = 256 << 20;
+
+impl Text {
+    /// The first root that holds a name; `None` where none does.
+    pub fn read(name: &str, roots: &[PathBuf]) -> Result<Option<Self>, Error> {
+        for root in roots {
+            let path = root.join(name);
+            let shown = path.display().to_string();
+            let bytes = match fs::metadata(&path) {
+                Ok(data) if data.len() > MAX_LEN => return Err(Error::new(shown, "is too large")),
+                Ok(_) => fs::read(&path).map_err(|e| Error::new(&*shown, e.to_string()))?,
+                Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                    continue;
+                }
+                Err(e) => return Err(Error::new(shown, e.to_string())),
+            };
+            let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+            let text = match std::str::from_utf8(bytes) {
+                Ok(text) => text.to_owned(),
+                Err(e) => {
+                    let lossy = String::from_utf8_lossy(bytes).into_owned();
+                    let at = e.valid_up_to();
+                    return Err(Error::new(shown, "is not UTF-8").at(&lossy, at..at + 1));
+                }
+            };
+            return Ok(Some(Self { name: name.to_owned(), path, text }));
+        }
+        Ok(None)
+    }
+
+    /// An error about this file.
+    pub fn error(&self, message: impl Into<String>) -> Error {
+        Error::new(self.path.display().to_string(), message)
+    }
+
+    /// Parses it.
+    pub fn parse(&self) -> Result<FileDescriptorProto, Error> {
+        if let Some(span) = edition(&self.text) {
+            return Err(self
+                .error("editions cannot be read from .proto text yet")
+                .help("a descriptor set of it can: protoc --include_imports -o FILE, then --descriptor-set FILE")
+                .at(&self.text, span));
+        }
+        File::from_source(&self.name, &self.text).map(Into::into).map_err(|e| {
+            let error = self.error(e.to_string());
+            let label = e.labels().and_then(|mut labels| labels.next());
+            match label {
+                Some(label) => error.at(&self.text, label.offset()..label.offset() + label.len().max(1)),
+                None => error.at(&self.text, self.text.len()..self.text.len()),
+            }
+        })
+    }
+}
+
+/// A file that every compiler bundles: `google/protobuf/…`.
+pub(super) fn bundled(name: &str) -> Option<FileDescriptorProto> {
+    if !name.starts_with("google/protobuf/") {
+        return None;
+    }
+    GoogleFileResolver::new().open_file(name).ok().map(Into::into)
+}
+
+/// The `edition = "…"` statement, where the file begins with one.
+fn edition(text: &str) -> Option<std::ops::Range<usize>> {
+    let mut at = 0;
+    loop {
+        let rest = text.get(at..)?;
+        let trimmed = rest.trim_start();
+        at += rest.len() - trimmed.len();
+        let skip = if trimmed.starts_with("//") {
+            trimmed.find('\n')?
+        } else if trimmed.starts_with("/*") {
+            trimmed.find("*/")? + 2
+        } else {
+            break;
+        };
+        at += skip;
+    }
+    let rest = text.get(at..)?;
+    let value = rest.strip_prefix("edition")?.trim_start().strip_prefix('=')?;
+    let end = value.find([';', '\n']).unwrap_or(value.len());
+    Some(at..at + (rest.len() - value.len()) + end)
+}
