@@ -13,6 +13,7 @@
 //! docs/ARCHITECTURE.md gives the invariants.
 
 pub mod base;
+pub mod dialect;
 pub mod pdu;
 pub mod schema;
 pub mod transport;

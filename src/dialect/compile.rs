@@ -4,10 +4,10 @@
 use crate::base::text::nearest;
 use crate::schema::{Annotation, Encoding, FieldId, Inner, Nested, Schema, TypeId};
 
+use super::Error;
 use super::names::resolve;
 use super::plan::{Namespace, Payload, PayloadEncoding, Plan, Tunnel};
 use super::rules::{self, Rules};
-use super::Error;
 
 /// How names that the schema lacks are taken.
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +59,13 @@ impl Compiler<'_, '_> {
             None => {
                 let (owner, field) = type_part.rsplit_once('.').unwrap_or(("", type_part));
                 match self.schema.type_by_name(owner) {
-                    Some(ty) => nearest(field, self.schema.ty(ty).fields.iter().map(|f| &*f.name)).map(str::to_owned),
-                    None => self.schema.nearest_type(if what == "type" { type_part } else { owner }).map(str::to_owned),
+                    Some(ty) => {
+                        nearest(field, self.schema.ty(ty).fields.iter().map(|f| &*f.name)).map(str::to_owned)
+                    }
+                    None => self
+                        .schema
+                        .nearest_type(if what == "type" { type_part } else { owner })
+                        .map(str::to_owned),
                 }
             }
         };
@@ -160,7 +165,10 @@ impl Compiler<'_, '_> {
                         }
                     };
                     self.plan.tunnels[number].payloads.push(Payload { field: field.index, encoding });
-                    self.schema.annotate(field, Annotation { carrier: Some(number as u16), ..Annotation::default() });
+                    self.schema.annotate(
+                        field,
+                        Annotation { carrier: Some(number as u16), ..Annotation::default() },
+                    );
                 }
             }
         }
@@ -208,7 +216,9 @@ impl Compiler<'_, '_> {
     /// Looks up the names of rules that other rooms read.
     fn check_the_rest(&mut self, rules: &Rules) {
         for rule in &rules.lifeline {
-            for names in [&rule.open, &rule.early, &rule.step, &rule.answer, &rule.close, &rule.abort, &rule.aborted] {
+            for names in
+                [&rule.open, &rule.early, &rule.step, &rule.answer, &rule.close, &rule.abort, &rule.aborted]
+            {
                 self.fields(names);
             }
             for names in [&rule.heartbeat, &rule.decide] {

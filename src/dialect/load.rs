@@ -22,7 +22,8 @@ pub fn builtin() -> Rules {
 /// Reads a dialect from its text; `file` is for messages.
 pub fn parse(file: &str, text: &str) -> Result<Rules, Error> {
     static POOL: LazyLock<Option<DescriptorPool>> = LazyLock::new(|| DescriptorPool::decode(SCHEMA).ok());
-    let Some(descriptor) = POOL.as_ref().and_then(|p| p.get_message_by_name("rpcshark.dialect.v1.Dialect")) else {
+    let Some(descriptor) = POOL.as_ref().and_then(|p| p.get_message_by_name("rpcshark.dialect.v1.Dialect"))
+    else {
         return Err(Error::at(file, text, 0..0, "the program was built without its dialect schema"));
     };
     let message = DynamicMessage::parse_text_format(descriptor, text).map_err(|error| {

@@ -44,17 +44,27 @@ fn anywhere(schema: &Schema, name: &str) -> Vec<Place> {
     let Some((package, field)) = name.split_once(".*.") else { return Vec::new() };
     let inside = |full: &str| full.strip_prefix(package).is_some_and(|rest| rest.starts_with('.'));
     let types = schema.types().filter(|(_, plan)| inside(&plan.name) && !plan.map_entry);
-    types.filter_map(|(ty, plan)| plan.field_by_name(field).map(|index| place(FieldId { ty, index }))).collect()
+    types
+        .filter_map(|(ty, plan)| plan.field_by_name(field).map(|index| place(FieldId { ty, index })))
+        .collect()
 }
 
 fn map_keys(schema: &Schema, name: &str) -> Vec<Place> {
-    let map = schema.field(name).and_then(|f| schema.field_plan(f)).filter(|f| f.cardinality == Cardinality::Map);
+    let map =
+        schema.field(name).and_then(|f| schema.field_plan(f)).filter(|f| f.cardinality == Cardinality::Map);
     let entry = map.and_then(|f| f.kind.message());
     let key = entry.and_then(|ty| schema.ty(ty).index_of(1).map(|index| FieldId { ty, index }));
     key.map(|field| Place { root: None, path: Vec::new(), field }).into_iter().collect()
 }
 
-fn walk(schema: &Schema, root: TypeId, ty: TypeId, steps: &[&str], path: &mut Vec<u16>, out: &mut Vec<Place>) {
+fn walk(
+    schema: &Schema,
+    root: TypeId,
+    ty: TypeId,
+    steps: &[&str],
+    path: &mut Vec<u16>,
+    out: &mut Vec<Place>,
+) {
     let Some((step, rest)) = steps.split_first() else { return };
     let plan = schema.ty(ty);
     let indices: Vec<u16> = match *step {

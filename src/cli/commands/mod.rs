@@ -1,5 +1,0 @@
-//! One command a file.
-//! Never shares state between them.
-
-pub mod decode;
-pub mod schema;
