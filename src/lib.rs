@@ -13,7 +13,8 @@
 //! docs/ARCHITECTURE.md gives the invariants.
 
 pub mod base;
-pub mod dialect;
 pub mod pdu;
-pub mod schema;
 pub mod transport;
+pub mod schema;
+pub mod message;
+pub mod dialect;
