@@ -14,6 +14,7 @@
 
 pub mod base;
 pub mod pdu;
+pub mod source;
 pub mod transport;
 pub mod schema;
 pub mod message;

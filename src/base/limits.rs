@@ -24,6 +24,9 @@ pub struct Limits {
     pub max_header_block: usize,
     /// Longest whole body (unary, unframed) that is kept, in bytes.
     pub max_body: u64,
+    /// Longest record of a capture file that is read whole (a JSON record, a HAR entry, a flow,
+    /// an archive from a pipe), in bytes.
+    pub max_record: u64,
     /// Fragments of IP datagrams held, in bytes.
     pub max_fragments: usize,
     /// Channels (ids that join calls) remembered.
@@ -43,6 +46,7 @@ impl Default for Limits {
             max_calls: 65_536,
             max_header_block: 1 << 20,
             max_body: 64 << 20,
+            max_record: 256 << 20,
             max_fragments: 4 << 20,
             max_channels: 65_536,
         }
