@@ -13,5 +13,7 @@
 //! docs/ARCHITECTURE.md gives the invariants.
 
 pub mod base;
+pub mod exchange;
+pub mod frame;
 pub mod pdu;
 pub mod transport;

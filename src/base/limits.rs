@@ -24,6 +24,8 @@ pub struct Limits {
     pub max_header_block: usize,
     /// Longest whole body (unary, unframed) that is kept, in bytes.
     pub max_body: u64,
+    /// Bytes of whole bodies held at once over all calls, until each is complete.
+    pub max_bodies: usize,
     /// Fragments of IP datagrams held, in bytes.
     pub max_fragments: usize,
     /// Channels (ids that join calls) remembered.
@@ -43,6 +45,7 @@ impl Default for Limits {
             max_calls: 65_536,
             max_header_block: 1 << 20,
             max_body: 64 << 20,
+            max_bodies: 256 << 20,
             max_fragments: 4 << 20,
             max_channels: 65_536,
         }
