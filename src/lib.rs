@@ -16,6 +16,8 @@ pub mod base;
 pub mod pdu;
 pub mod source;
 pub mod transport;
+pub mod exchange;
+pub mod frame;
 pub mod schema;
 pub mod message;
 pub mod dialect;

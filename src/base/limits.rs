@@ -27,6 +27,8 @@ pub struct Limits {
     /// Longest record of a capture file that is read whole (a JSON record, a HAR entry, a flow,
     /// an archive from a pipe), in bytes.
     pub max_record: u64,
+    /// Bytes of whole bodies held at once over all calls, until each is complete.
+    pub max_bodies: usize,
     /// Fragments of IP datagrams held, in bytes.
     pub max_fragments: usize,
     /// Channels (ids that join calls) remembered.
@@ -47,6 +49,7 @@ impl Default for Limits {
             max_header_block: 1 << 20,
             max_body: 64 << 20,
             max_record: 256 << 20,
+            max_bodies: 256 << 20,
             max_fragments: 4 << 20,
             max_channels: 65_536,
         }
