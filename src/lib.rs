@@ -14,4 +14,5 @@
 
 pub mod base;
 pub mod pdu;
+pub mod source;
 pub mod transport;
