@@ -14,6 +14,9 @@ mod stream;
 mod tcp;
 pub mod tls;
 
+#[cfg(test)]
+mod testing;
+
 pub use stream::{Dir, StreamPart};
 
 use std::collections::BTreeSet;
