@@ -50,7 +50,7 @@ pub(super) fn at_start(bytes: &[u8]) -> Verdict {
 
 /// Judges bytes at the beginning of a segment or record in mid-connection.
 pub(super) fn in_middle(bytes: &[u8]) -> Verdict {
-    any([preface(bytes), http1(bytes, true), record(bytes), frames(bytes), chunk(bytes)])
+    any([preface(bytes), hello(bytes), http1(bytes, true), record(bytes), frames(bytes), chunk(bytes)])
 }
 
 /// Where, at any place, records or frames begin that follow on each other.
@@ -69,7 +69,7 @@ pub(super) fn begins(protocol: Protocol, bytes: &[u8]) -> bool {
     let verdict = match protocol {
         Protocol::Http1 => return true,
         Protocol::H2 => any([preface(bytes), frames(bytes)]),
-        Protocol::Tls => record(bytes),
+        Protocol::Tls => any([hello(bytes), record(bytes)]),
     };
     matches!(verdict, Verdict::Is(..))
 }
@@ -181,10 +181,7 @@ fn record(bytes: &[u8]) -> Verdict {
     match tls_chain(bytes) {
         0 if bytes.len() < TLS_HEADER && bytes.first().is_none_or(|b| matches!(b, 20..=23)) => Verdict::More,
         0 => Verdict::No,
-        _ => match hello(bytes) {
-            Verdict::No => Verdict::Is(Protocol::Tls, Sender::Unknown),
-            verdict => verdict,
-        },
+        _ => Verdict::Is(Protocol::Tls, Sender::Unknown),
     }
 }
 
@@ -289,6 +286,7 @@ mod tests {
         check(in_middle, b"\0\0\x08\x06\x01\0\0\0\x01abcdefgh", Verdict::No);
         check(in_middle, b"\x17\x03\x03\0\x04abcd\x17\x03\x03\0\x04", Verdict::Is(Tls, Unknown));
         check(in_middle, b"\x17\x03\x03\0\x04abcdefghi", Verdict::No);
+        check(in_middle, b"\x16\x03\x01\x02\0\x01", Verdict::Is(Tls, Client));
         check(in_middle, b"5\r\nhello\r\n", Verdict::Is(Http1, Unknown));
         check(in_middle, b"GET /a HTTP/1.1\r\n", Verdict::Is(Http1, Client));
         check(in_middle, b"GET a life\n", Verdict::No);

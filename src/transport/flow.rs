@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use crate::base::{Code, Finding};
+use crate::base::{Code, Finding, Severity};
 use crate::pdu::{Conn, HttpEvent};
 
 use super::detect::Protocol;
-use super::gate::Gate;
+use super::gate::{Decision, Gate};
 use super::layer::{Env, Layer};
 use super::notice::Notices;
 use super::tcp::{Connection, Fit, Segment, other};
@@ -205,11 +205,11 @@ impl Flow {
             }
             let decision = self.gate.push(side, part, &mut passed);
             if let Some(decision) = decision {
-                self.begin(decision.protocol, decision.client, env);
+                self.begin(decision, env);
             } else if let Some(protocol) = self.forced
                 && self.layer.is_none()
             {
-                self.begin(protocol, None, env);
+                self.begin(Decision { protocol, client: None, from_first: false }, env);
             }
             let Some(layer) = &mut self.layer else {
                 continue;
@@ -226,8 +226,8 @@ impl Flow {
     }
 
     /// The protocol is known: the connection is one of ours from now on.
-    fn begin(&mut self, protocol: Protocol, client: Option<usize>, env: &mut Env<'_, '_>) {
-        self.client = self.tcp.opener().or(client).unwrap_or_else(|| self.client_by_port());
+    fn begin(&mut self, decision: Decision, env: &mut Env<'_, '_>) {
+        self.client = self.tcp.opener().or(decision.client).unwrap_or_else(|| self.client_by_port());
         let server = other(self.client);
         let conn = Conn {
             id: *env.next_conn,
@@ -238,13 +238,15 @@ impl Flow {
         *env.next_conn = env.next_conn.saturating_add(1);
         let middle = [self.client, server].map(|side| self.tcp.joined_late(side));
         if self.tcp.opener().is_none() {
+            // What begins like a connection has lost no more than its handshake, most likely.
+            let severity = if decision.from_first { Severity::Note } else { Code::NetGap.severity() };
             let text = format!(
                 "tcp:{}: the connection began before the capture; what was sent until then is missing",
                 self.number
             );
-            env.cx.find(Finding::new(Code::NetGap, text));
+            env.cx.find(Finding::new(Code::NetGap, text).severity(severity));
         }
-        self.layer = Some(Layer::new(protocol, &Arc::new(conn), middle));
+        self.layer = Some(Layer::new(decision.protocol, &Arc::new(conn), middle));
     }
 
     fn client_by_port(&self) -> usize {
@@ -287,7 +289,9 @@ impl Flow {
                  show its protocol; it is left out",
                 self.number
             );
-            env.cx.find(Finding::new(Code::CaptureSkipped, text));
+            let web = self.ends.ports().iter().any(|port| SERVER_PORTS.contains(port));
+            let code = if web { Code::NetGap } else { Code::CaptureSkipped };
+            env.cx.find(Finding::new(code, text));
         }
     }
 }

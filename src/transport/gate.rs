@@ -15,6 +15,8 @@ pub(super) struct Decision {
     pub protocol: Protocol,
     /// The side that is the client, where the bytes tell.
     pub client: Option<usize>,
+    /// The client's first bytes were what a connection begins with.
+    pub from_first: bool,
 }
 
 /// Two directions, as sides 0 and 1.
@@ -132,7 +134,8 @@ impl Gate {
                     Sender::Unknown => None,
                 };
                 self.release(side, begin, protocol, out);
-                Some(Decision { protocol, client })
+                let from_first = begin == 0 && sender == Sender::Client;
+                Some(Decision { protocol, client, from_first })
             }
             Err(Verdict::No) => {
                 self.shut = true;

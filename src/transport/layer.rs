@@ -48,7 +48,7 @@ impl Layer {
     fn at(protocol: Protocol, conn: &Arc<Conn>, middle: [bool; 2], depth: u8) -> Self {
         let conn = Arc::clone(conn);
         match protocol {
-            Protocol::Tls => Self::Tls(Box::default(), Box::new(Inner::new(conn, middle, depth + 1))),
+            Protocol::Tls => Self::H2(Box::new(h2::Connection::new(conn))),
             Protocol::Http1 => Self::Http1(Box::new(http1::Connection::new(Arc::clone(&conn))), conn, depth),
             Protocol::H2 => Self::H2(Box::new(h2::Connection::new(conn))),
         }

@@ -356,6 +356,8 @@ impl Assembler {
     }
 
     fn acknowledged_offset(&self) -> Option<u64> {
+        // A direction of which nothing was captured has no place to count from.
+        self.origin?;
         let offset = self.offset(self.acknowledged?);
         (offset.abs_diff(self.next) <= MAX_WINDOW).then_some(offset.min(self.fin.unwrap_or(u64::MAX)))
     }
