@@ -26,6 +26,8 @@ pub struct Limits {
     pub max_body: u64,
     /// Fragments of IP datagrams held, in bytes.
     pub max_fragments: usize,
+    /// TLS records held per direction that wait for a key or for the other side's hello, in bytes.
+    pub max_tls_held: usize,
     /// Channels (ids that join calls) remembered.
     pub max_channels: usize,
 }
@@ -44,6 +46,7 @@ impl Default for Limits {
             max_header_block: 1 << 20,
             max_body: 64 << 20,
             max_fragments: 4 << 20,
+            max_tls_held: 32 << 10,
             max_channels: 65_536,
         }
     }

@@ -2,5 +2,6 @@
 //! Never knows an RPC, a message or a schema.
 
 mod stream;
+pub mod tls;
 
 pub use stream::{Dir, StreamPart};
