@@ -31,6 +31,8 @@ pub struct Limits {
     pub max_bodies: usize,
     /// Fragments of IP datagrams held, in bytes.
     pub max_fragments: usize,
+    /// TLS records held per direction that wait for a key or for the other side's hello, in bytes.
+    pub max_tls_held: usize,
     /// Channels (ids that join calls) remembered.
     pub max_channels: usize,
 }
@@ -51,6 +53,7 @@ impl Default for Limits {
             max_record: 256 << 20,
             max_bodies: 256 << 20,
             max_fragments: 4 << 20,
+            max_tls_held: 32 << 10,
             max_channels: 65_536,
         }
     }
