@@ -43,6 +43,8 @@ pub enum StreamPart {
     },
     /// Bytes that were sent but are not in the capture: exactly this many.
     Gap(u64),
+    /// Bytes are missing, nobody knows how many.
+    Lost,
     /// The sender closed its direction (FIN, or TLS close_notify).
     Fin,
     /// The connection was reset, or gave way to another on the same ports.
