@@ -33,8 +33,8 @@ impl Place {
 
 /// What is next of a direction.
 pub(super) enum Next {
-    /// So many bytes (at least one) lie in one piece.
-    Bytes(usize),
+    /// At least one byte.
+    Bytes,
     /// Bytes are missing: how many, where that is known.
     Gap(Option<u64>),
     /// `Fin`, `Reset` or `CaptureEnd`.
@@ -63,7 +63,7 @@ impl Feed {
                 Some(StreamPart::Data { bytes, .. }) if bytes.is_empty() => {
                     self.parts.pop_front();
                 }
-                Some(StreamPart::Data { bytes, .. }) => return Next::Bytes(bytes.len()),
+                Some(StreamPart::Data { .. }) => return Next::Bytes,
                 Some(StreamPart::Gap(n)) => return Next::Gap(Some(*n)),
                 Some(StreamPart::Lost) => return Next::Gap(None),
                 Some(StreamPart::Fin | StreamPart::Reset | StreamPart::CaptureEnd) => return Next::Over,
@@ -144,11 +144,6 @@ impl Window {
     /// All bytes held.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
-    }
-
-    /// The place of the first byte held.
-    pub fn place(&self) -> Place {
-        self.runs.front().map(|(_, place)| *place).unwrap_or_default()
     }
 
     /// Drops the first `n` bytes.

@@ -5,5 +5,7 @@ mod feed;
 pub mod h2;
 pub mod http1;
 mod stream;
+#[cfg(test)]
+mod testing;
 
 pub use stream::{Dir, StreamPart};

@@ -123,7 +123,7 @@ impl Half {
             }
             match self.feed.next() {
                 Next::Empty => return None,
-                Next::Bytes(_) => {
+                Next::Bytes => {
                     self.seen = true;
                     self.read(limits);
                 }
@@ -257,7 +257,7 @@ impl Half {
         if matches!(&self.state, State::Start(window) if !window.bytes().is_empty()) {
             self.join();
         }
-        if matches!(self.state, State::Header) && self.have == 0 && matches!(self.feed.next(), Next::Bytes(_)) {
+        if matches!(self.state, State::Header) && self.have == 0 && matches!(self.feed.next(), Next::Bytes) {
             return true;
         }
         let found = self.search(true);

@@ -50,8 +50,16 @@ pub(super) enum Match {
     More,
 }
 
-/// Looks for the first offset that fits.
+/// Looks for the first offset that fits. At the end, a chunk that is all there is better
+/// evidence than one that is cut, wherever it lies.
 pub(super) fn search(window: &[u8], from: usize, want: Want) -> Found {
+    match scan(window, from, want, false) {
+        Found::Not(_) if want.over => scan(window, from, want, true),
+        found => found,
+    }
+}
+
+fn scan(window: &[u8], from: usize, want: Want, cut: bool) -> Found {
     for at in from..window.len() {
         let rest = window.get(at..).unwrap_or_default();
         let head = match want.side {
@@ -75,7 +83,7 @@ pub(super) fn search(window: &[u8], from: usize, want: Want) -> Found {
             _ if at == 0 && want.at_start => 0,
             _ => continue,
         };
-        match chunk(rest.get(lead..).unwrap_or_default(), lead == 0, want.over) {
+        match chunk(rest.get(lead..).unwrap_or_default(), lead == 0, cut) {
             Match::Yes => return Found::Chunk(at + lead),
             Match::More if !want.over => return Found::Not(at),
             _ => {}
@@ -149,8 +157,8 @@ fn request_line(bytes: &[u8]) -> Match {
 }
 
 /// A chunk-size line whose chunk ends with a line end. `bare`: nothing led up to it, so that
-/// a last chunk (which says little) is not believed.
-fn chunk(bytes: &[u8], bare: bool, over: bool) -> Match {
+/// a last, long or cut chunk (which say little) is not believed. `cut`: the end is not there.
+fn chunk(bytes: &[u8], bare: bool, cut: bool) -> Match {
     let line = bytes.get(..MAX_SIZE_LINE).unwrap_or(bytes);
     if !line.first().is_none_or(u8::is_ascii_hexdigit) {
         return Match::No;
@@ -167,9 +175,9 @@ fn chunk(bytes: &[u8], bare: bool, over: bool) -> Match {
         return Match::No;
     }
     if size > MAX_CHECKED {
-        return Match::Yes;
+        return if bare { Match::No } else { Match::Yes };
     }
-    let cut = if over && size > 0 { Match::Yes } else { Match::More };
+    let cut = if cut && size > 0 && !bare { Match::Yes } else { Match::More };
     match usize::try_from(size).ok().and_then(|n| data.get(n..)).unwrap_or_default() {
         [b'\n', ..] | [b'\r', b'\n', ..] => Match::Yes,
         [] | [b'\r'] => cut,
@@ -216,10 +224,11 @@ mod tests {
 
     #[test]
     fn chunks() {
-        check(b"abc\r\n3\r\nxyz\r\n", false, Found::Chunk(5));
-        check(b"abc\r\n3\r\nxyzw\r\n", false, Found::Not(12));
-        check(b"abc\r\n3\r\nxy", false, Found::Not(3));
-        check(b"abc\r\n3\r\nxy", true, Found::Chunk(5));
+        check(b"xbc\r\n3\r\nxyz\r\n", false, Found::Chunk(5));
+        check(b"xbc\r\n3\r\nxyzw\r\n", false, Found::Not(12));
+        check(b"xbc\r\n3\r\nxy", false, Found::Not(3));
+        check(b"xbc\r\n3\r\nxy", true, Found::Chunk(5));
+        check(b"abc\r\n3\r\nxyz\r\n", true, Found::Chunk(5));
         check(b"3;e\r\nxyz\r\n", false, Found::Chunk(0));
         check(b"..\r\n0\r\n\r\n", false, Found::Chunk(4));
         check(b"..\r\nfffff\r\n", false, Found::Chunk(4));
