@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use crate::base::{Code, Limits, Severity};
+use crate::base::{Code, Limits, Severity, Timestamp};
 use crate::pdu::Side;
 use crate::transport::StreamPart;
 use crate::transport::feed::{Feed, Next, Place, Window};
@@ -25,7 +25,7 @@ pub(super) enum Item {
     Gap(Option<u64>),
     Trailers { block: Vec<u8>, place: Place },
     /// The message is over.
-    Complete { place: Place },
+    Complete { time: Option<Timestamp> },
     /// The middle of a message whose head is not there.
     Headless,
     Odd { code: Code, severity: Severity, text: String, place: Place, len: usize },
@@ -309,7 +309,7 @@ impl Half {
     fn complete(&mut self) {
         self.open = false;
         self.state = State::Head;
-        self.ready.push_back(Item::Complete { place: self.place });
+        self.ready.push_back(Item::Complete { time: self.place.time });
     }
 
     /// Goes on where a head or a chunk is found; `over` where the window will not grow.

@@ -156,7 +156,7 @@ impl Connection {
                     find(cx, finding, place, block.len());
                 }
             },
-            Item::Complete { place } => self.complete(dir, side, place, out),
+            Item::Complete { time } => self.complete(dir, side, Place { time, at: None }, out),
             Item::Headless => {
                 self.settle_sides(dir, side);
                 let max = cx.limits.max_pipelined;

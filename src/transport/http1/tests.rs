@@ -118,7 +118,7 @@ fn response_captured_first() {
     let paired =
         ["1< 200", "1< \"o\"", "1> GET /b", "1> Complete", "1< \"k\"", "1< Complete"];
     check(vec![to_client(early), to_server(GET), to_client(late)], &paired);
-    let next = ["1< 200", "1< \"ok\"", "1< Complete", "2> GET /b", "2> Complete"];
+    let next = ["1< 200", "1< \"ok\"", "1< Complete", "2> GET /b", "2> Complete", "2< CaptureEnd"];
     check(vec![to_client(OK), to_server(GET)], &next);
     let same = ["1< 200", "1< \"ok\"", "1< Complete", "1> GET /b", "1> Complete"];
     testing::check(|| Connection::new(conn()).from_start(), &vec![to_client(OK), to_server(GET)], &same);
@@ -182,7 +182,7 @@ fn joined_in_mid_body() {
     let rest = b"xyz\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
     check(
         vec![to_client(&[rest, OK].concat()), to_server(GET)],
-        &["1< gap", "1< \"abcde\"", "1< Complete", "2< 200", "2< \"ok\"", "2< Complete", "3> GET /b", "3> Complete"],
+        &["1< gap", "1< \"abcde\"", "1< Complete", "2< 200", "2< \"ok\"", "2< Complete", "3> GET /b", "3> Complete", "3< CaptureEnd"],
     );
     check(
         vec![to_client(rest), to_server(GET), to_client(OK)],
@@ -237,7 +237,7 @@ fn upgrades() {
     let whole = [&other[..], b"frames"].concat();
     check_upgrade(vec![to_server(GET), to_client(&whole)], Some(Upgrade::Tunnel), 3, [b"", b"frames"]);
     // Refused.
-    check_upgrade(vec![to_server(ask), to_client(OK), to_server(GET)], None, 7, [b"", b""]);
+    check_upgrade(vec![to_server(ask), to_client(OK), to_server(GET)], None, 8, [b"", b""]);
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn tunnels() {
     check_upgrade(vec![to_server(connect), to_server(b"hello"), to_client(&inner)], tunnel, 4, [b"hello", b"inner"]);
     check_upgrade(vec![to_server(connect), to_server(b"hello")], tunnel, 2, [b"hello", b""]);
     let no = b"HTTP/1.1 407 No\r\nContent-Length: 1\r\n\r\nx";
-    check_upgrade(vec![to_server(connect), to_client(no), to_server(GET)], None, 7, [b"", b""]);
+    check_upgrade(vec![to_server(connect), to_client(no), to_server(GET)], None, 8, [b"", b""]);
 }
 
 #[test]
