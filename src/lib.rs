@@ -21,3 +21,5 @@ pub mod frame;
 pub mod schema;
 pub mod message;
 pub mod dialect;
+pub mod view;
+pub mod pipeline;

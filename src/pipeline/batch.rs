@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use rayon::prelude::*;
 
 use crate::base::{Cx, Finding, Severity, Timestamp};
+use crate::exchange::Exchanges;
 use crate::pdu::Frame;
 use crate::source::{self, Reader, Record};
 use crate::view::Item;
@@ -79,7 +80,7 @@ pub fn run(
         bytes: 0,
         first: None,
         before: None,
-        next_call: 1,
+        exchanges: Exchanges::new(),
         summary: Summary::default(),
     };
     let pool = (config.threads > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
@@ -103,7 +104,7 @@ struct Driver<'a> {
     bytes: usize,
     first: Option<Timestamp>,
     before: Option<Timestamp>,
-    next_call: u64,
+    exchanges: Exchanges,
     summary: Summary,
 }
 
@@ -111,7 +112,7 @@ impl Driver<'_> {
     /// One capture from beginning to end; false where the sink wants no more.
     fn capture(&mut self, reader: Reader, pool: Option<&rayon::ThreadPool>, sink: &mut dyn Sink) -> io::Result<bool> {
         let name: Arc<str> = Arc::from(reader.name());
-        let mut feed = Feed::new(self.config, self.next_call);
+        let mut feed = Feed::new(self.config, std::mem::take(&mut self.exchanges));
         let (sender, receiver) = sync_channel::<Result<Record, source::Error>>(AHEAD);
         // The reader waits for its input on a thread of its own, so that what has arrived can be shown meanwhile.
         // It is not joined: a run that ends early must not wait for a pipe that stays silent.
@@ -149,7 +150,7 @@ impl Driver<'_> {
         let mut cx = Cx { findings: &mut findings, limits: &self.config.limits };
         feed.finish(self.config, &mut cx, &mut frames);
         let go = self.take(&name, &mut frames, &mut findings, pool, sink)?;
-        self.next_call = feed.next_call();
+        self.exchanges = feed.into_exchanges();
         Ok(self.settle(pool, sink)? && go)
     }
 

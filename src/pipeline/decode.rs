@@ -6,12 +6,14 @@ use std::sync::Arc;
 use crate::base::json::push_string;
 use crate::base::{Code, Finding, Severity, Space};
 use crate::dialect::{Payload, PayloadEncoding};
-use crate::frame::Inflater;
+use crate::base::codec::Inflater;
+use crate::frame;
 use crate::message::{self, JsonOptions, Tree};
 use crate::pdu::{Codec, Frame, Role};
 use crate::schema::{Schema, TypeId};
 use crate::view::{Carrier, Decoded, IdValue};
 
+use super::joins::Id;
 use super::{Config, Expand, Job};
 
 /// Ids of one namespace that a record shows, at most.
@@ -33,9 +35,18 @@ impl Worker {
             return (frame.payload.to_vec(), frame.whole);
         }
         let mut out = Vec::new();
-        let encoding = frame.lane.encoding.as_deref().or(config.encoding.as_deref());
-        let complete = self.inflater.inflate(encoding, &frame.payload, frame.whole, &config.limits, &mut out, findings);
-        (out, complete)
+        let done = frame::inflate(frame, &mut self.inflater, &config.limits, &mut out, findings);
+        (out, done.complete)
+    }
+
+    /// The message of a frame in wire format, for whoever only looks into it.
+    pub fn wire(&mut self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> Vec<u8> {
+        let (payload, _) = self.payload(config, frame, &mut Vec::new());
+        let json = frame.role == Role::Decoded || frame.lane.codec == Codec::Json;
+        match ty {
+            Some(ty) if json => self.from_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default(),
+            _ => payload,
+        }
     }
 
     /// Decodes a frame.
@@ -78,7 +89,7 @@ impl Worker {
         config: &Config,
         job: &Job,
         payload: Vec<u8>,
-        options: &JsonOptions,
+        options: &JsonOptions<'_>,
         decoded: &mut Decoded,
         findings: &mut Vec<Finding>,
     ) {
@@ -126,7 +137,7 @@ impl Worker {
         config: &Config,
         ty: TypeId,
         wire: Vec<u8>,
-        options: &JsonOptions,
+        options: &JsonOptions<'_>,
         decoded: &mut Decoded,
         findings: &mut Vec<Finding>,
     ) {
@@ -166,7 +177,7 @@ impl Worker {
         inner: TypeId,
         assumed: bool,
         wire: &[u8],
-        options: &JsonOptions,
+        options: &JsonOptions<'_>,
         decoded: &mut Decoded,
         findings: &mut Vec<Finding>,
     ) -> bool {
@@ -225,7 +236,7 @@ impl Worker {
         ty: TypeId,
         second: Payload,
         other: &[u8],
-        options: &JsonOptions,
+        options: &JsonOptions<'_>,
         decoded: &Decoded,
         carrier: &mut Carrier,
         findings: &mut Vec<Finding>,
@@ -277,7 +288,7 @@ impl Worker {
     fn ids(&mut self, config: &Config, job: &Job, decoded: &mut Decoded) {
         let mut all = job.joined.ids.clone();
         if decoded.ty.is_some() {
-            message::ids(&config.schema, &self.tree, &decoded.payload, &mut all);
+            ids_of(config, &self.tree, &decoded.payload, &mut all);
         }
         for (namespace, value) in all {
             let Some(namespace) = config.plan.namespaces.get(usize::from(namespace)) else { continue };
@@ -290,18 +301,20 @@ impl Worker {
     }
 }
 
-fn options(config: &Config) -> JsonOptions {
+fn options(config: &Config) -> JsonOptions<'_> {
     JsonOptions {
         json_names: config.json_names,
         emit_defaults: config.emit_defaults,
         redact: !config.show_secrets,
-        expand: config.expand == Expand::All,
+        expand: if config.expand == Expand::All { message::Expand::All } else { message::Expand::None },
+        blobs: None,
+        limits: &config.limits,
     }
 }
 
 /// The bytes of a tunnel's payload; `None` where the field is not set or empty, an error where it is not in its encoding.
 pub fn carried_bytes(tree: &Tree, wire: &[u8], payload: Payload) -> Option<Result<Vec<u8>, String>> {
-    let value = message::last_value(tree, wire, payload.field).filter(|v| !v.is_empty())?;
+    let value = last(tree, payload.field).map(|n| n.bytes(wire)).filter(|v| !v.is_empty())?;
     Some(match payload.encoding {
         PayloadEncoding::Raw => Ok(value.to_vec()),
         PayloadEncoding::Base64 => base64_simd::forgiving_decode_to_vec(value).map_err(|_| "expected base64".to_owned()),
@@ -315,16 +328,41 @@ pub fn carried_bytes(tree: &Tree, wire: &[u8], payload: Payload) -> Option<Resul
     })
 }
 
+/// The last node of one of the root's fields.
+fn last(tree: &Tree, field: u16) -> Option<&message::Node> {
+    tree.children(Tree::ROOT).filter(|(_, n)| n.field == field).last().map(|(_, n)| n)
+}
+
+/// Appends the ids of a message, owned.
+pub fn ids_of(config: &Config, tree: &Tree, payload: &[u8], out: &mut Vec<Id>) {
+    let mut found = Vec::new();
+    message::ids(&config.schema, tree, payload, &mut found);
+    for id in found {
+        let counts_absent = config.plan.namespaces.get(usize::from(id.namespace)).is_some_and(|n| n.default_zero);
+        if id.absent && !counts_absent {
+            continue;
+        }
+        let value = match id.value {
+            message::IdValue::Text(text) => IdValue::Str(text.to_owned()),
+            message::IdValue::Number(number) => IdValue::Uint(number),
+            message::IdValue::Bytes(bytes) => {
+                IdValue::Str(hex_simd::encode_to_string(bytes, hex_simd::AsciiCase::Lower))
+            }
+        };
+        out.push((id.namespace, value));
+    }
+}
+
 /// The outer message's order and joining id, as JSON values.
 fn members(config: &Config, tree: &Tree, wire: &[u8], tunnel: &crate::dialect::Tunnel) -> Vec<(String, Vec<u8>)> {
     let mut out = Vec::new();
     let outer = config.schema.ty(tunnel.carrier);
     if let Some((order, field)) = tunnel.order.and_then(|o| Some((o, outer.field(o)?))) {
-        let number = message::last_number(tree, order).unwrap_or(0);
+        let number = last(tree, order).map(|n| n.bits).unwrap_or(0);
         out.push((field.name.to_string(), (number as i64).to_string().into_bytes()));
     }
     let mut ids = Vec::new();
-    message::ids(&config.schema, tree, wire, &mut ids);
+    ids_of(config, tree, wire, &mut ids);
     if let Some((namespace, value)) = ids.into_iter().find(|(n, _)| Some(*n) == tunnel.namespace) {
         if let Some(namespace) = config.plan.namespaces.get(usize::from(namespace)) {
             let mut text = Vec::new();

@@ -9,7 +9,7 @@ use crate::schema::TypeId;
 use crate::view::IdValue;
 
 use super::Config;
-use super::decode::carried_bytes;
+use super::decode::{carried_bytes, ids_of};
 
 /// An id in its namespace.
 pub type Id = (u16, IdValue);
@@ -149,7 +149,7 @@ impl Joins {
 
     fn named_by_message(&mut self, config: &Config, call: u64, tree: &Tree, payload: &[u8]) {
         let mut found = Vec::new();
-        message::ids(&config.schema, tree, payload, &mut found);
+        ids_of(config, tree, payload, &mut found);
         for id in found {
             if config.plan.namespaces.get(usize::from(id.0)).is_some_and(|n| n.whole_exchange) {
                 self.name_call(config, call, id);
@@ -223,7 +223,7 @@ impl Joins {
 
     fn look(&mut self, config: &Config, call: u64, tree: &Tree, payload: &[u8]) {
         let mut found = Vec::new();
-        message::ids(&config.schema, tree, payload, &mut found);
+        ids_of(config, tree, payload, &mut found);
         let own: Vec<Id> = self.calls.get(&call).into_iter().flatten().cloned().collect();
         for id in &own {
             if let Some(channel) = self.channels.get_mut(id) {

@@ -31,8 +31,8 @@ pub struct LoggedFrame {
 }
 
 impl LoggedCalls {
-    /// The frames of a record, none where it holds no message. `next_call` numbers new calls.
-    pub fn frames(&mut self, config: &Config, logged: Logged, next_call: &mut u64) -> Vec<LoggedFrame> {
+    /// The frames of a record, none where it holds no message. `next_call` gives a new call its number.
+    pub fn frames(&mut self, config: &Config, logged: Logged, next_call: &mut dyn FnMut() -> u64) -> Vec<LoggedFrame> {
         match &logged.body {
             LoggedBody::None => Vec::new(),
             LoggedBody::Named(members) => self.named(config, &logged, members, next_call),
@@ -41,7 +41,7 @@ impl LoggedCalls {
     }
 
     /// Members under the names of message types. Where one is a carrier, the others repeat what it carries.
-    fn named(&mut self, config: &Config, logged: &Logged, members: &[(String, String)], next_call: &mut u64) -> Vec<LoggedFrame> {
+    fn named(&mut self, config: &Config, logged: &Logged, members: &[(String, String)], next_call: &mut dyn FnMut() -> u64) -> Vec<LoggedFrame> {
         let known = |(name, json): &(String, String)| Some((config.schema.type_by_snake_name(name)?, json.clone()));
         let mut known: Vec<(TypeId, String)> = members.iter().filter_map(known).collect();
         if known.iter().any(|(ty, _)| config.plan.tunnel(*ty).is_some()) {
@@ -62,7 +62,7 @@ impl LoggedCalls {
         out
     }
 
-    fn one(&mut self, config: &Config, logged: Logged, next_call: &mut u64) -> Option<LoggedFrame> {
+    fn one(&mut self, config: &Config, logged: Logged, next_call: &mut dyn FnMut() -> u64) -> Option<LoggedFrame> {
         let side = logged.side.unwrap_or(Side::Response);
         let method = logged.rpc.as_deref().and_then(|rpc| config.schema.method(rpc));
         let by_method = method.map(|m| if side == Side::Request { m.input } else { m.output });
@@ -78,9 +78,7 @@ impl LoggedCalls {
         let key = (logged.conn.as_ref().map(|c| c.id), logged.stream, logged.rpc.clone(), logged.ids.clone());
         let entry = self.calls.get(&key).copied().filter(|(_, sides)| !(unary && sides[side as usize].0 > 0));
         let (call, mut sides) = entry.unwrap_or_else(|| {
-            let call = *next_call;
-            *next_call += 1;
-            (call, [(0, 0); 2])
+            (next_call(), [(0, 0); 2])
         });
         let (index, offset) = sides[side as usize];
         let length = logged.length.unwrap_or(payload.len() as u64);

@@ -128,6 +128,6 @@ fn fit(schema: &Schema, ty: TypeId, payload: &[u8], limits: &Limits, tree: &mut 
     let bad = |f: &Finding| {
         f.severity >= Severity::Warning || matches!(f.code, Code::ProtoUnknownField | Code::ProtoUnknownEnum)
     };
-    let fields = tree.nodes().len();
+    let fields = tree.nodes.len();
     (!findings.iter().any(bad) && (fields > 0 || payload.is_empty())).then_some(fields)
 }

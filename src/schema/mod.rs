@@ -17,6 +17,7 @@ use std::{
 use crate::base::text::nearest;
 
 pub use error::Error;
+pub use secrets::is_secret_name;
 pub use load::{Loaded, Sources, load};
 pub use plan::{
     Annotation, Cardinality, Encoding, EnumId, EnumPlan, FieldId, FieldPlan, Inner, Kind, Method, Nested,

@@ -13,7 +13,7 @@ use crate::pdu::Frame;
 use crate::schema::TypeId;
 
 /// An id that a frame carries, or that its call has been joined to.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum IdValue {
     /// Text.
     Str(String),

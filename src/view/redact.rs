@@ -3,8 +3,7 @@
 
 use std::borrow::Cow;
 
-/// What stands in for a secret.
-pub const REDACTED: &str = "[redacted]";
+pub use crate::base::secret::REDACTED;
 
 /// Header fields that hold credentials whatever the protocol (RFC 9110 section 11, RFC 6265).
 const HEADERS: &[&str] = &["authorization", "proxy-authorization", "cookie", "set-cookie", "x-goog-iam-authority-selector"];

@@ -7,7 +7,7 @@ use crate::{
     schema::{Encoding, Inner, Nested, TypeId},
 };
 
-use super::{Writer, push_string, scalar};
+use super::{Writer, push_string};
 
 /// How many encodings inside each other are opened.
 const MAX_LEVEL: usize = 16;
@@ -161,7 +161,7 @@ impl Writer<'_, '_> {
         let mut escaped = false;
         for c in masked.as_deref().unwrap_or(text).chars() {
             if in_string && is_unsafe(c) {
-                scalar::escape(self.out, c);
+                crate::base::json::push_escape(self.out, c);
             } else if in_string || !c.is_ascii_whitespace() {
                 self.out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
             }

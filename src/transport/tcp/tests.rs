@@ -1,6 +1,6 @@
 use super::super::ip::Defragmenter;
 use super::super::notice::Notices;
-use super::super::testing::{FIN, RST, SYN, Seg, c, s};
+use super::super::packets::{FIN, RST, SYN, Seg, c, s};
 use super::*;
 use crate::base::Cx;
 

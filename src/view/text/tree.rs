@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use colored::Colorize;
 
-use crate::base::secret::masked;
+use crate::base::secret::mask;
 use crate::base::text::{push_clean, push_clean_bytes};
 use crate::base::{Limits, Timestamp};
 use crate::message::{self, Node, NodeKind, Tree};
@@ -64,8 +64,7 @@ fn hidden(field: Option<&FieldPlan>, node: &Node, payload: &[u8]) -> bool {
     if field.is_some_and(|f| f.annotation.secret || f.annotation.carrier.is_some()) {
         return true;
     }
-    let text = matches!(node.kind, NodeKind::Bytes | NodeKind::Text).then(|| std::str::from_utf8(node.bytes(payload)).ok()).flatten();
-    text.is_some_and(|t| masked(t) != t)
+    matches!(node.kind, NodeKind::Bytes | NodeKind::Text) && mask(node.bytes(payload)).is_some()
 }
 
 fn line(schema: &Schema, node: &Node, field: Option<&FieldPlan>, payload: &[u8], show_secrets: bool, out: &mut String) {
