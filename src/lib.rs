@@ -13,13 +13,13 @@
 //! docs/ARCHITECTURE.md gives the invariants.
 
 pub mod base;
-pub mod pdu;
-pub mod source;
-pub mod transport;
+pub mod dialect;
 pub mod exchange;
 pub mod frame;
-pub mod schema;
 pub mod message;
-pub mod dialect;
-pub mod view;
+pub mod pdu;
 pub mod pipeline;
+pub mod schema;
+pub mod source;
+pub mod transport;
+pub mod view;

@@ -22,7 +22,8 @@ pub fn push_clean(out: &mut String, text: &str) {
             c if !is_unsafe(c) => out.push(c),
             c => {
                 let code = c as u32;
-                let _ = if code < 0x100 { write!(out, "\\x{code:02x}") } else { write!(out, "\\u{{{code:x}}}") };
+                let _ =
+                    if code < 0x100 { write!(out, "\\x{code:02x}") } else { write!(out, "\\u{{{code:x}}}") };
             }
         }
     }

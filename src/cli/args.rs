@@ -24,8 +24,10 @@ pub enum Command {
     /// Print one record per frame
     ///
     /// JSON Lines when piped, one coloured line per frame on a terminal.
-    #[command(after_help = "Examples:\n  rpcshark decode session.har\n  rpcshark decode session.har | jq .message\n  \
-                            tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin")]
+    #[command(
+        after_help = "Examples:\n  rpcshark decode session.har\n  rpcshark decode session.har | jq .message\n  \
+                            tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin"
+    )]
     Decode(Decode),
     /// Say what schema is loaded
     Schema(SchemaArgs),
@@ -249,7 +251,9 @@ pub enum Expand {
 /// Reads `4096`, `64K`, `16M`, `1GiB`.
 fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: u64 = digits.parse().map_err(|_| format!("expected a number of bytes like 65536 or 64M, found '{text}'"))?;
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| format!("expected a number of bytes like 65536 or 64M, found '{text}'"))?;
     let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" | "b" => 0,
         "k" | "kb" | "kib" => 10,

@@ -33,7 +33,14 @@ pub fn schema_error(level: &str, error: &schema::Error) {
     }
 }
 
-fn caret(level: &str, file: &str, text: &str, span: std::ops::Range<usize>, message: &str, help: Option<&str>) {
+fn caret(
+    level: &str,
+    file: &str,
+    text: &str,
+    span: std::ops::Range<usize>,
+    message: &str,
+    help: Option<&str>,
+) {
     line(&format!("{level}: {}: {}", clean(file), clean(message)));
     // Only tabs and newlines may stay as they are in the quoted source: everything else is cleaned, of the
     // same length in characters so that the caret stands where it should.
@@ -41,7 +48,10 @@ fn caret(level: &str, file: &str, text: &str, span: std::ops::Range<usize>, mess
         .chars()
         .map(|c| if c != '\n' && c != '\t' && rpcshark::base::text::is_unsafe(c) { '?' } else { c })
         .collect();
-    let (start, end) = (text[..span.start.min(text.len())].chars().count(), text[..span.end.min(text.len())].chars().count());
+    let (start, end) = (
+        text[..span.start.min(text.len())].chars().count(),
+        text[..span.end.min(text.len())].chars().count(),
+    );
     let byte = |n: usize| source.char_indices().nth(n).map_or(source.len(), |(at, _)| at);
     let (start, end) = (byte(start), byte(end));
     let mut diagnostic = MietteDiagnostic::new(clean(message))
@@ -56,7 +66,11 @@ fn caret(level: &str, file: &str, text: &str, span: std::ops::Range<usize>, mess
         GraphicalTheme::unicode_nocolor()
     };
     let mut out = String::new();
-    if GraphicalReportHandler::new_themed(theme).with_links(false).render_report(&mut out, report.as_ref()).is_ok() {
+    if GraphicalReportHandler::new_themed(theme)
+        .with_links(false)
+        .render_report(&mut out, report.as_ref())
+        .is_ok()
+    {
         let shown: Vec<&str> = out.lines().skip(1).collect();
         line(shown.join("\n").trim_end());
     }

@@ -38,7 +38,8 @@ pub fn schema(options: &SchemaOptions) -> Result<(Schema, Plan)> {
         dialect::compile(&dialect::builtin(), Mode::Lenient, &mut schema, &mut plan)?;
     }
     for path in &options.dialect {
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read the dialect {}", shown(path)))?;
+        let text =
+            fs::read_to_string(path).with_context(|| format!("cannot read the dialect {}", shown(path)))?;
         let file = path.display().to_string();
         let rules = dialect::parse(&file, &text)?;
         dialect::compile(&rules, Mode::Strict { file: &file, text: &text }, &mut schema, &mut plan)?;
@@ -47,7 +48,12 @@ pub fn schema(options: &SchemaOptions) -> Result<(Schema, Plan)> {
 }
 
 /// The configuration of a run over captures.
-pub fn config(schemas: &SchemaOptions, input: &InputOptions, output: &OutputOptions, expand: Expand) -> Result<Config> {
+pub fn config(
+    schemas: &SchemaOptions,
+    input: &InputOptions,
+    output: &OutputOptions,
+    expand: Expand,
+) -> Result<Config> {
     let (schema, plan) = schema(schemas)?;
     let as_type = input.as_type.as_deref().map(|name| type_named(&schema, name)).transpose()?;
     let mut map = HashMap::new();
@@ -98,7 +104,9 @@ pub fn source(input: &InputOptions) -> Result<source::Options> {
             Some(format) => Some(format),
             None => {
                 let names: Vec<&str> = Format::ALL.iter().map(|f| f.name()).collect();
-                let near = nearest(name, names.iter().copied()).map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
+                let near = nearest(name, names.iter().copied())
+                    .map(|n| format!("; did you mean '{n}'?"))
+                    .unwrap_or_default();
                 bail!("--from: no format '{}'{near} (known: {})", clean(name), names.join(" "));
             }
         },
@@ -133,11 +141,16 @@ pub fn type_named(schema: &Schema, name: &str) -> Result<TypeId> {
         return Ok(ty);
     }
     if schema.is_empty() {
-        bail!("no message type '{}': no schema is loaded (give one with -I or --descriptor-set)", clean(name));
+        bail!(
+            "no message type '{}': no schema is loaded (give one with -I or --descriptor-set)",
+            clean(name)
+        );
     }
     match schema.nearest_type(name) {
         Some(near) => bail!("no message type '{}'; did you mean '{near}'?", clean(name)),
-        None => bail!("no message type '{}'; `rpcshark schema list` prints those that are loaded", clean(name)),
+        None => {
+            bail!("no message type '{}'; `rpcshark schema list` prints those that are loaded", clean(name))
+        }
     }
 }
 
@@ -156,7 +169,9 @@ fn read_keylog(path: &Path) -> Result<Vec<u8>> {
     const MAX: u64 = 256 << 20;
     let file = fs::File::open(path).with_context(|| format!("cannot read the key log {}", shown(path)))?;
     let mut text = Vec::new();
-    file.take(MAX).read_to_end(&mut text).with_context(|| format!("cannot read the key log {}", shown(path)))?;
+    file.take(MAX)
+        .read_to_end(&mut text)
+        .with_context(|| format!("cannot read the key log {}", shown(path)))?;
     Ok(text)
 }
 

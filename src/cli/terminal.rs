@@ -29,5 +29,7 @@ pub fn settle_color(choice: Color) {
 /// Columns of the terminal; 80 where there is none, or COLUMNS where it is set.
 pub fn width() -> usize {
     let told = env::var("COLUMNS").ok().and_then(|v| v.parse().ok());
-    told.or_else(|| terminal_size::terminal_size().map(|(w, _)| usize::from(w.0))).unwrap_or(80).clamp(40, 1_000)
+    told.or_else(|| terminal_size::terminal_size().map(|(w, _)| usize::from(w.0)))
+        .unwrap_or(80)
+        .clamp(40, 1_000)
 }

@@ -5,8 +5,8 @@ use base64_simd as b64;
 use serde_json::{Map, Value};
 
 use crate::base::json::{push_key, push_number, push_string};
-use crate::base::text::clean;
 use crate::base::secret::{REDACTED, mask_text};
+use crate::base::text::clean;
 use crate::base::{Code, Finding, Limits, Space, Span};
 use crate::schema::{Schema, is_secret_name};
 
@@ -118,17 +118,25 @@ fn details(
     findings: &mut Vec<Finding>,
 ) {
     let Ok(bytes) = b64::forgiving_decode_to_vec(value.as_bytes()) else {
-        findings.push(Finding::new(Code::CarrierBadEncoding, "expected base64").path("grpc-status-details-bin"));
+        findings
+            .push(Finding::new(Code::CarrierBadEncoding, "expected base64").path("grpc-status-details-bin"));
         return push_string(out, value);
     };
     let mut tree = Tree::new();
     decode(schema, None, &bytes, limits, &mut tree, findings);
-    let part = |number: u32| tree.children(Tree::ROOT).filter(move |(_, n)| n.number == number && n.kind != NodeKind::Rest);
+    let part = |number: u32| {
+        tree.children(Tree::ROOT).filter(move |(_, n)| n.number == number && n.kind != NodeKind::Rest)
+    };
     out.push(b'{');
     push_key(out, "code");
     push_number(out, part(1).last().map_or(0, |(_, n)| n.bits as i32));
     push_key(out, "message");
-    push_string(out, &part(2).last().map_or_else(String::new, |(_, n)| String::from_utf8_lossy(n.bytes(&bytes)).into_owned()));
+    push_string(
+        out,
+        &part(2)
+            .last()
+            .map_or_else(String::new, |(_, n)| String::from_utf8_lossy(n.bytes(&bytes)).into_owned()),
+    );
     push_key(out, "details");
     out.push(b'[');
     for (i, (_, node)) in part(3).enumerate() {
@@ -141,7 +149,14 @@ fn details(
 }
 
 /// An Any in wire format, as ProtoJSON writes one.
-fn any(schema: &Schema, wire: &[u8], options: &JsonOptions<'_>, limits: &Limits, out: &mut Vec<u8>, findings: &mut Vec<Finding>) {
+fn any(
+    schema: &Schema,
+    wire: &[u8],
+    options: &JsonOptions<'_>,
+    limits: &Limits,
+    out: &mut Vec<u8>,
+    findings: &mut Vec<Finding>,
+) {
     let mut tree = Tree::new();
     let known = schema.type_by_name("google.protobuf.Any");
     decode(schema, known, wire, limits, &mut tree, findings);
@@ -170,7 +185,8 @@ fn parsed(payload: &[u8], findings: &mut Vec<Finding>) -> Option<Value> {
 
 /// The offset of a line and column, both from 1.
 fn byte_offset(text: &[u8], line: usize, column: usize) -> usize {
-    let before: usize = text.split_inclusive(|b| *b == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum();
+    let before: usize =
+        text.split_inclusive(|b| *b == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum();
     (before + column.saturating_sub(1)).min(text.len())
 }
 
@@ -251,16 +267,37 @@ mod tests {
         let mut out = Vec::new();
         let limits = Limits::default();
         let options = JsonOptions::new(&limits);
-        free_json(br#"{"apiKey":"x","page_token":3,"n":1.50,"s":"\u001b"}"#, &options, &mut out, &mut Vec::new());
-        assert_eq!(String::from_utf8_lossy(&out), r#"{"apiKey":"[redacted]","page_token":3,"n":1.5,"s":"\u001b"}"#);
+        free_json(
+            br#"{"apiKey":"x","page_token":3,"n":1.50,"s":"\u001b"}"#,
+            &options,
+            &mut out,
+            &mut Vec::new(),
+        );
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            r#"{"apiKey":"[redacted]","page_token":3,"n":1.5,"s":"\u001b"}"#
+        );
     }
 
     #[test]
     fn trailers_of_a_failed_call() {
         let mut out = Vec::new();
-        let fields = [("grpc-status", "5"), ("grpc-message", "a%0Ab"), ("x", "1"), ("x", "2"), ("grpc-status-details-bin", "CAUSAW0")];
+        let fields = [
+            ("grpc-status", "5"),
+            ("grpc-message", "a%0Ab"),
+            ("x", "1"),
+            ("x", "2"),
+            ("grpc-status-details-bin", "CAUSAW0"),
+        ];
         let limits = Limits::default();
-        trailers(&Schema::default(), fields.into_iter(), &JsonOptions::new(&limits), &limits, &mut out, &mut Vec::new());
+        trailers(
+            &Schema::default(),
+            fields.into_iter(),
+            &JsonOptions::new(&limits),
+            &limits,
+            &mut out,
+            &mut Vec::new(),
+        );
         assert_eq!(
             String::from_utf8_lossy(&out),
             r#"{"grpc-status":"5","grpc-message":"a\nb","x":["1","2"],"grpc-status-details-bin":{"code":5,"message":"m","details":[]}}"#

@@ -83,7 +83,8 @@ pub fn run(
         exchanges: Exchanges::new(),
         summary: Summary::default(),
     };
-    let pool = (config.threads > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
+    let pool =
+        (config.threads > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
     let pool = pool.and_then(Result::ok);
     for reader in captures {
         if !driver.capture(reader, pool.as_ref(), sink)? {
@@ -110,7 +111,12 @@ struct Driver<'a> {
 
 impl Driver<'_> {
     /// One capture from beginning to end; false where the sink wants no more.
-    fn capture(&mut self, reader: Reader, pool: Option<&rayon::ThreadPool>, sink: &mut dyn Sink) -> io::Result<bool> {
+    fn capture(
+        &mut self,
+        reader: Reader,
+        pool: Option<&rayon::ThreadPool>,
+        sink: &mut dyn Sink,
+    ) -> io::Result<bool> {
         let name: Arc<str> = Arc::from(reader.name());
         let mut feed = Feed::new(self.config, std::mem::take(&mut self.exchanges));
         let (sender, receiver) = sync_channel::<Result<Record, source::Error>>(AHEAD);
@@ -134,7 +140,9 @@ impl Driver<'_> {
         });
         let mut frames = Vec::new();
         let mut findings = Vec::new();
-        while let Some(record) = next(&receiver, || self.settle(pool, sink).and_then(|go| sink.idle().map(|()| go)))? {
+        while let Some(record) =
+            next(&receiver, || self.settle(pool, sink).and_then(|go| sink.idle().map(|()| go)))?
+        {
             match record {
                 Waiting::Stop => return Ok(false),
                 Waiting::Record(Ok(record)) => {
@@ -178,8 +186,10 @@ impl Driver<'_> {
 
     fn queue(&mut self, name: &Arc<str>, frame: Frame, ids: &[(String, String)]) {
         let (config, scout) = (self.config, &mut self.scout);
-        let mut typed = self.typer.resolve(config, &frame, &mut || scout.payload(config, &frame, &mut Vec::new()).0);
-        let payload = self.joins.wants(config, &frame, typed.ty).then(|| scout.wire(config, &frame, typed.ty));
+        let mut typed =
+            self.typer.resolve(config, &frame, &mut || scout.payload(config, &frame, &mut Vec::new()).0);
+        let payload =
+            self.joins.wants(config, &frame, typed.ty).then(|| scout.wire(config, &frame, typed.ty));
         let joined = self.joins.observe(config, &frame, typed.ty, payload.as_deref(), ids);
         let mut frame = frame;
         if let Some(rpc) = typed.rpc.take() {
@@ -213,15 +223,18 @@ impl Driver<'_> {
             };
             let mut out = Vec::new();
             render(&item, job, &mut out);
-            (out, decoded.findings.iter().fold([0u64; 3], |mut n, f| {
-                n[f.severity as usize] += 1;
-                n
-            }))
+            (
+                out,
+                decoded.findings.iter().fold([0u64; 3], |mut n, f| {
+                    n[f.severity as usize] += 1;
+                    n
+                }),
+            )
         };
         let done: Vec<(Vec<u8>, [u64; 3])> = match pool {
-            Some(pool) if self.jobs.len() > 8 => {
-                pool.install(|| self.jobs.par_iter().map_init(Worker::default, |worker, job| one(worker, job)).collect())
-            }
+            Some(pool) if self.jobs.len() > 8 => pool.install(|| {
+                self.jobs.par_iter().map_init(Worker::default, |worker, job| one(worker, job)).collect()
+            }),
             _ => self.jobs.iter().map(|job| one(&mut self.scout, job)).collect(),
         };
         self.jobs.clear();

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use crate::base::codec::Inflater;
 use crate::base::json::push_string;
 use crate::base::{Code, Finding, Severity, Space};
 use crate::dialect::{Payload, PayloadEncoding};
-use crate::base::codec::Inflater;
 use crate::frame;
 use crate::message::{self, JsonOptions, Tree};
 use crate::pdu::{Codec, Frame, Role};
@@ -30,7 +30,12 @@ pub struct Worker {
 
 impl Worker {
     /// The payload of a frame with its encoding undone, and whether all of it is there.
-    pub fn payload(&mut self, config: &Config, frame: &Frame, findings: &mut Vec<Finding>) -> (Vec<u8>, bool) {
+    pub fn payload(
+        &mut self,
+        config: &Config,
+        frame: &Frame,
+        findings: &mut Vec<Finding>,
+    ) -> (Vec<u8>, bool) {
         if !frame.compressed {
             return (frame.payload.to_vec(), frame.whole);
         }
@@ -44,7 +49,9 @@ impl Worker {
         let (payload, _) = self.payload(config, frame, &mut Vec::new());
         let json = frame.role == Role::Decoded || frame.lane.codec == Codec::Json;
         match ty {
-            Some(ty) if json => self.from_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default(),
+            Some(ty) if json => {
+                self.from_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default()
+            }
             _ => payload,
         }
     }
@@ -58,21 +65,44 @@ impl Worker {
         let (payload, _) = self.payload(config, frame, &mut new);
         let options = options(config);
         match &frame.role {
-            Role::Message | Role::Decoded => self.message(config, job, payload, &options, &mut decoded, &mut new),
+            Role::Message | Role::Decoded => {
+                self.message(config, job, payload, &options, &mut decoded, &mut new)
+            }
             Role::EndStream => {
                 decoded.kind = Some("end_stream".to_owned());
-                message::status::end_stream(&config.schema, &payload, &options, &config.limits, &mut decoded.message, &mut new);
+                message::status::end_stream(
+                    &config.schema,
+                    &payload,
+                    &options,
+                    &config.limits,
+                    &mut decoded.message,
+                    &mut new,
+                );
                 decoded.payload = payload;
             }
             Role::Error => {
                 decoded.kind = Some("error".to_owned());
-                message::status::end_stream(&config.schema, &payload, &options, &config.limits, &mut decoded.message, &mut new);
+                message::status::end_stream(
+                    &config.schema,
+                    &payload,
+                    &options,
+                    &config.limits,
+                    &mut decoded.message,
+                    &mut new,
+                );
                 decoded.payload = payload;
             }
             Role::Trailers(headers) => {
                 decoded.kind = Some("trailers".to_owned());
                 let fields = headers.fields.iter().map(|h| (h.name.as_str(), h.value.as_str()));
-                message::status::trailers(&config.schema, fields, &options, &config.limits, &mut decoded.message, &mut new);
+                message::status::trailers(
+                    &config.schema,
+                    fields,
+                    &options,
+                    &config.limits,
+                    &mut decoded.message,
+                    &mut new,
+                );
                 decoded.payload = payload;
             }
         }
@@ -104,14 +134,24 @@ impl Worker {
                 message::status::free_json(&payload, options, &mut decoded.message, findings);
             } else {
                 message::decode(&config.schema, None, &payload, &config.limits, &mut self.tree, findings);
-                message::json::write(&config.schema, &self.tree, &payload, options, &mut decoded.message, findings);
+                message::json::write(
+                    &config.schema,
+                    &self.tree,
+                    &payload,
+                    options,
+                    &mut decoded.message,
+                    findings,
+                );
             }
             decoded.payload = payload;
             return;
         };
         let wire = if json {
             match self.from_json(&config.schema, ty, &payload, findings) {
-                Some(wire) => wire,
+                Some(wire) => {
+                    decoded.wire_length = Some(wire.len() as u64);
+                    wire
+                }
                 None => {
                     decoded.message_type = Some(Arc::from(&*config.schema.ty(ty).name));
                     message::status::free_json(&payload, options, &mut decoded.message, findings);
@@ -143,13 +183,26 @@ impl Worker {
     ) {
         decoded.ty = Some(ty);
         decoded.message_type = Some(Arc::from(&*config.schema.ty(ty).name));
-        decoded.kind = message::kind(&config.schema, &self.tree).map(str::to_owned);
+        decoded.kind = message::kind(&config.schema, &self.tree).map(|branch| match branch {
+            // Kinds of frames that are no messages: a branch of that name carries its oneof's.
+            "end_stream" | "trailers" | "error" => {
+                let oneof = config.schema.ty(ty).oneofs.first().map_or("", |o| &o.name);
+                format!("{oneof}.{branch}")
+            }
+            branch => branch.to_owned(),
+        });
         message::json::write(&config.schema, &self.tree, &wire, options, &mut decoded.message, findings);
         decoded.payload = wire;
     }
 
     /// The wire format of a JSON message; what does not fit is a finding each, `None` where it is no JSON at all.
-    fn from_json(&mut self, schema: &Schema, ty: TypeId, payload: &[u8], findings: &mut Vec<Finding>) -> Option<Vec<u8>> {
+    fn from_json(
+        &mut self,
+        schema: &Schema,
+        ty: TypeId,
+        payload: &[u8],
+        findings: &mut Vec<Finding>,
+    ) -> Option<Vec<u8>> {
         let Ok(text) = std::str::from_utf8(payload) else {
             findings.push(Finding::new(Code::JsonMalformed, "expected JSON, found bytes that are not UTF-8"));
             return None;
@@ -215,7 +268,8 @@ impl Worker {
         message::decode(schema, Some(ty), bytes, &config.limits, &mut self.inner, findings);
         let broken = findings[before..].iter().any(|f| f.severity == Severity::Error);
         if broken && !assumed {
-            let text = format!("the payload does not decode as {}, which its stream says it is", schema.ty(ty).name);
+            let text =
+                format!("the payload does not decode as {}, which its stream says it is", schema.ty(ty).name);
             findings.push(Finding::new(Code::CarrierWrongType, text));
         }
         std::mem::swap(&mut self.tree, &mut self.inner);
@@ -317,12 +371,16 @@ pub fn carried_bytes(tree: &Tree, wire: &[u8], payload: Payload) -> Option<Resul
     let value = last(tree, payload.field).map(|n| n.bytes(wire)).filter(|v| !v.is_empty())?;
     Some(match payload.encoding {
         PayloadEncoding::Raw => Ok(value.to_vec()),
-        PayloadEncoding::Base64 => base64_simd::forgiving_decode_to_vec(value).map_err(|_| "expected base64".to_owned()),
+        PayloadEncoding::Base64 => {
+            base64_simd::forgiving_decode_to_vec(value).map_err(|_| "expected base64".to_owned())
+        }
         PayloadEncoding::Hex => {
             let digits = value.strip_prefix(b"0x").or_else(|| value.strip_prefix(b"0X")).unwrap_or(value);
-            hex_simd::decode_to_vec(digits).map_err(|_| match digits.iter().position(|b| !b.is_ascii_hexdigit()) {
-                Some(at) => format!("not a hex digit at position {}", at + 1),
-                None => format!("odd number of hex digits ({})", digits.len()),
+            hex_simd::decode_to_vec(digits).map_err(|_| {
+                match digits.iter().position(|b| !b.is_ascii_hexdigit()) {
+                    Some(at) => format!("not a hex digit at position {}", at + 1),
+                    None => format!("odd number of hex digits ({})", digits.len()),
+                }
             })
         }
     })
@@ -338,7 +396,8 @@ pub fn ids_of(config: &Config, tree: &Tree, payload: &[u8], out: &mut Vec<Id>) {
     let mut found = Vec::new();
     message::ids(&config.schema, tree, payload, &mut found);
     for id in found {
-        let counts_absent = config.plan.namespaces.get(usize::from(id.namespace)).is_some_and(|n| n.default_zero);
+        let counts_absent =
+            config.plan.namespaces.get(usize::from(id.namespace)).is_some_and(|n| n.default_zero);
         if id.absent && !counts_absent {
             continue;
         }
@@ -354,7 +413,12 @@ pub fn ids_of(config: &Config, tree: &Tree, payload: &[u8], out: &mut Vec<Id>) {
 }
 
 /// The outer message's order and joining id, as JSON values.
-fn members(config: &Config, tree: &Tree, wire: &[u8], tunnel: &crate::dialect::Tunnel) -> Vec<(String, Vec<u8>)> {
+fn members(
+    config: &Config,
+    tree: &Tree,
+    wire: &[u8],
+    tunnel: &crate::dialect::Tunnel,
+) -> Vec<(String, Vec<u8>)> {
     let mut out = Vec::new();
     let outer = config.schema.ty(tunnel.carrier);
     if let Some((order, field)) = tunnel.order.and_then(|o| Some((o, outer.field(o)?))) {

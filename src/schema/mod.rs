@@ -17,12 +17,12 @@ use std::{
 use crate::base::text::nearest;
 
 pub use error::Error;
-pub use secrets::is_secret_name;
 pub use load::{Loaded, Sources, load};
 pub use plan::{
     Annotation, Cardinality, Encoding, EnumId, EnumPlan, FieldId, FieldPlan, Inner, Kind, Method, Nested,
     OneofPlan, Presence, TypeId, TypePlan, WellKnown,
 };
+pub use secrets::is_secret_name;
 
 /// Every type, enum and method that is loaded.
 #[derive(Clone, Debug, Default)]

@@ -51,6 +51,8 @@ pub struct Decoded {
     pub ids: Vec<(Arc<str>, Vec<IdValue>)>,
     /// What carried it.
     pub carrier: Option<Carrier>,
+    /// Messages in a JSON codec: their length in wire format, so that lengths compare across codecs.
+    pub wire_length: Option<u64>,
     /// The bytes that `message` was decoded from.
     pub payload: Vec<u8>,
     /// The frame's findings, those of the rooms before included.

@@ -29,7 +29,9 @@ pub fn run(args: Decode) -> Result<Exit> {
     for path in &args.files {
         match source::discover(path, &options) {
             Ok(found) => {
-                let told = |level: &str, error: &source::Error| report::line(&format!("{level}: {}", clean(&error.to_string())));
+                let told = |level: &str, error: &source::Error| {
+                    report::line(&format!("{level}: {}", clean(&error.to_string())))
+                };
                 found.skipped.iter().for_each(|error| told("note: skipped", error));
                 found.failed.iter().for_each(|error| told("error", error));
                 failed |= !found.failed.is_empty();
@@ -157,7 +159,10 @@ fn columns(output: &OutputOptions) -> Result<Columns> {
             ("quote", "d") => columns.quote = Some('"'),
             ("quote", "s") => columns.quote = Some('\''),
             ("quote", "n") => columns.quote = None,
-            _ => bail!("-E: expected header=y|n, separator=C, aggregator=C, occurrence=f|l|a or quote=d|s|n, found '{}'", clean(setting)),
+            _ => bail!(
+                "-E: expected header=y|n, separator=C, aggregator=C, occurrence=f|l|a or quote=d|s|n, found '{}'",
+                clean(setting)
+            ),
         }
     }
     Ok(columns)

@@ -58,10 +58,15 @@ fn show(schema: &Schema, name: &str, out: &mut Vec<u8>) -> Result<()> {
         writeln!(out, "}}")?;
         return Ok(());
     }
-    let methods: Vec<_> = schema.methods().iter().filter(|m| m.name.rsplit_once('/').is_some_and(|(s, _)| s == name)).collect();
+    let methods: Vec<_> =
+        schema.methods().iter().filter(|m| m.name.rsplit_once('/').is_some_and(|(s, _)| s == name)).collect();
     if methods.is_empty() {
         let services = schema.methods().iter().filter_map(|m| m.name.rsplit_once('/')).map(|(s, _)| s);
-        let names = schema.types().map(|(_, t)| &*t.name).chain(schema.enums().map(|(_, e)| &*e.name)).chain(services);
+        let names = schema
+            .types()
+            .map(|(_, t)| &*t.name)
+            .chain(schema.enums().map(|(_, e)| &*e.name))
+            .chain(services);
         match nearest(name, names) {
             Some(near) => bail!("no message, enum or service '{}'; did you mean '{near}'?", clean(name)),
             None => bail!("no message, enum or service '{}'", clean(name)),
@@ -109,12 +114,18 @@ fn declaration(schema: &Schema, field: &FieldPlan) -> String {
     let (label, ty) = match (field.cardinality, field.presence) {
         (Cardinality::Map, _) => {
             let entry = field.kind.message().map(|ty| schema.ty(ty));
-            let part = |n| entry.and_then(|e| e.index_of(n).and_then(|i| e.field(i))).map_or_else(String::new, |f| kind(f.kind));
+            let part = |n| {
+                entry
+                    .and_then(|e| e.index_of(n).and_then(|i| e.field(i)))
+                    .map_or_else(String::new, |f| kind(f.kind))
+            };
             ("", format!("map<{}, {}>", part(1), part(2)))
         }
         (Cardinality::Repeated, _) => ("repeated ", kind(field.kind)),
         (_, Presence::Required) => ("required ", kind(field.kind)),
-        (_, Presence::Explicit) if field.oneof.is_none() && field.kind.message().is_none() => ("optional ", kind(field.kind)),
+        (_, Presence::Explicit) if field.oneof.is_none() && field.kind.message().is_none() => {
+            ("optional ", kind(field.kind))
+        }
         _ => ("", kind(field.kind)),
     };
     let secret = if field.annotation.secret { " [secret]" } else { "" };

@@ -104,7 +104,7 @@ impl Writer<'_, '_> {
         let masked = self.masked(at, bytes);
         let bytes = masked.as_deref().unwrap_or(bytes);
         match simdutf8::basic::from_utf8(bytes) {
-            Ok(text) if self.holds_secret_text(field, text) => self.hide(at),
+            Ok(text) if self.text_with_secret(at, field, text) => {}
             Ok(text) => push_string(self.out, text),
             Err(_) => {
                 self.out.extend_from_slice(b"{\"$bytes\":\"");
@@ -129,8 +129,8 @@ impl Writer<'_, '_> {
 
     /// Base64 in quotes, what is secret in it hidden.
     pub(super) fn base64(&mut self, at: u32, bytes: &[u8], inner: Option<TypeId>) {
-        if self.options.redact && self.holds_secret(bytes, inner) {
-            return self.hide(at);
+        if self.options.redact && self.bytes_with_secret(at, "protobuf", bytes, inner) {
+            return;
         }
         let masked = self.masked(at, bytes);
         self.out.push(b'"');

@@ -45,7 +45,13 @@ pub struct JsonInOptions {
 /// Appends the wire format of a ProtoJSON message. Accepts both spellings of member names, and what
 /// [`write`](super::json::write) adds for what ProtoJSON cannot say: `$unknown` and `$bytes`.
 /// Returns what did not fit; a strict caller refuses the message where that is not empty.
-pub fn encode(schema: &Schema, ty: TypeId, text: &str, options: JsonInOptions, out: &mut Vec<u8>) -> Vec<JsonError> {
+pub fn encode(
+    schema: &Schema,
+    ty: TypeId,
+    text: &str,
+    options: JsonInOptions,
+    out: &mut Vec<u8>,
+) -> Vec<JsonError> {
     let mut encoder = Encoder { schema, options, path: Vec::new(), errors: Vec::new() };
     match parse::parse(text, MAX_DEPTH) {
         Ok(node) => encoder.message(ty, &node, out),
@@ -97,12 +103,21 @@ impl Encoder<'_> {
         }
         match &node.value {
             Json::Object(members) => self.members(ty, members, &[], out),
-            other => self.fail(node.at, format!("expected an object for {}, found {}", schema.ty(ty).name, other.name())),
+            other => self.fail(
+                node.at,
+                format!("expected an object for {}, found {}", schema.ty(ty).name, other.name()),
+            ),
         }
     }
 
     /// Writes the members of a message but those in `skip`.
-    fn members(&mut self, ty: TypeId, members: &[(std::borrow::Cow<'_, str>, Node<'_>)], skip: &[&str], out: &mut Vec<u8>) {
+    fn members(
+        &mut self,
+        ty: TypeId,
+        members: &[(std::borrow::Cow<'_, str>, Node<'_>)],
+        skip: &[&str],
+        out: &mut Vec<u8>,
+    ) {
         let schema = self.schema;
         let plan = schema.ty(ty);
         let mut seen: Vec<u16> = Vec::new();
@@ -118,8 +133,10 @@ impl Encoder<'_> {
             let Some(index) = plan.field_by_json_name(name).or_else(|| plan.field_by_name(name)) else {
                 if !self.options.ignore_unknown {
                     let known = plan.fields.iter().map(|f| &*f.name);
-                    let near = nearest(name, known).map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
-                    let text = format!("{} has no field '{}'{near}", plan.name, crate::base::text::clean(name));
+                    let near =
+                        nearest(name, known).map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
+                    let text =
+                        format!("{} has no field '{}'{near}", plan.name, crate::base::text::clean(name));
                     self.fail(node.at, text);
                 }
                 continue;
@@ -161,7 +178,8 @@ impl Encoder<'_> {
                 let Json::Array(items) = &node.value else {
                     return self.fail(node.at, format!("expected an array, found {}", node.value.name()));
                 };
-                let packed = field.packed && !matches!(field.kind, Kind::String | Kind::Bytes | Kind::Message(_));
+                let packed =
+                    field.packed && !matches!(field.kind, Kind::String | Kind::Bytes | Kind::Message(_));
                 let start = out.len();
                 for (i, item) in items.iter().enumerate() {
                     self.inside(Step::Index(i), |e| {
@@ -235,7 +253,9 @@ impl Encoder<'_> {
 
     /// Reads `$unknown` as the JSON writer prints it.
     fn unknown(&mut self, node: &Node<'_>, out: &mut Vec<u8>, depth: usize) {
-        let Json::Array(items) = &node.value else { return self.fail(node.at, "expected an array of unknown fields") };
+        let Json::Array(items) = &node.value else {
+            return self.fail(node.at, "expected an array of unknown fields");
+        };
         for item in items {
             if self.unknown_field(item, out, depth).is_none() {
                 self.fail(item.at, "expected an unknown field: {\"number\":…,\"wire\":…,\"value\":…}");

@@ -274,7 +274,9 @@ impl<'a> Reader<'a> {
 
     fn unit(&mut self) -> Result<u32, SyntaxError> {
         let digits = self.text.get(self.at..self.at + 4).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
-        let unit = digits.and_then(|d| u32::from_str_radix(d, 16).ok()).ok_or_else(|| self.expected("four hex digits"))?;
+        let unit = digits
+            .and_then(|d| u32::from_str_radix(d, 16).ok())
+            .ok_or_else(|| self.expected("four hex digits"))?;
         self.at += 4;
         Ok(unit)
     }

@@ -37,7 +37,10 @@ impl Encoder<'_> {
                             if !self.options.ignore_unknown {
                                 let near = nearest(name, plan.values().map(|(_, n)| n));
                                 let hint = near.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
-                                self.fail(node.at, format!("{} has no value '{}'{hint}", plan.name, clean(name)));
+                                self.fail(
+                                    node.at,
+                                    format!("{} has no value '{}'{hint}", plan.name, clean(name)),
+                                );
                             }
                             return false;
                         }
@@ -59,17 +62,25 @@ impl Encoder<'_> {
     /// Writes a number from its text, quoted or not.
     fn number(&mut self, kind: Kind, text: &str, node: &Node<'_>, out: &mut Vec<u8>) -> bool {
         let whole = || integer(text);
-        let signed = |min: i64, max: i64| whole().and_then(|n| i64::try_from(n).ok()).filter(|n| (min..=max).contains(n));
+        let signed = |min: i64, max: i64| {
+            whole().and_then(|n| i64::try_from(n).ok()).filter(|n| (min..=max).contains(n))
+        };
         let unsigned = |max: u64| whole().and_then(|n| u64::try_from(n).ok()).filter(|n| *n <= max);
         let (min32, max32) = (i64::from(i32::MIN), i64::from(i32::MAX));
         let fits = match kind {
             Kind::Int32 => signed(min32, max32).map(|n| push_varint(out, n as u64)),
             Kind::Int64 => signed(i64::MIN, i64::MAX).map(|n| push_varint(out, n as u64)),
-            Kind::Sint32 => signed(min32, max32).map(|n| push_varint(out, u64::from(((n << 1) ^ (n >> 63)) as u32))),
-            Kind::Sint64 => signed(i64::MIN, i64::MAX).map(|n| push_varint(out, ((n << 1) ^ (n >> 63)) as u64)),
+            Kind::Sint32 => {
+                signed(min32, max32).map(|n| push_varint(out, u64::from(((n << 1) ^ (n >> 63)) as u32)))
+            }
+            Kind::Sint64 => {
+                signed(i64::MIN, i64::MAX).map(|n| push_varint(out, ((n << 1) ^ (n >> 63)) as u64))
+            }
             Kind::Uint32 => unsigned(u64::from(u32::MAX)).map(|n| push_varint(out, n)),
             Kind::Uint64 => unsigned(u64::MAX).map(|n| push_varint(out, n)),
-            Kind::Fixed32 => unsigned(u64::from(u32::MAX)).map(|n| out.extend_from_slice(&(n as u32).to_le_bytes())),
+            Kind::Fixed32 => {
+                unsigned(u64::from(u32::MAX)).map(|n| out.extend_from_slice(&(n as u32).to_le_bytes()))
+            }
             Kind::Sfixed32 => signed(min32, max32).map(|n| out.extend_from_slice(&(n as i32).to_le_bytes())),
             Kind::Fixed64 => unsigned(u64::MAX).map(|n| out.extend_from_slice(&n.to_le_bytes())),
             Kind::Sfixed64 => signed(i64::MIN, i64::MAX).map(|n| out.extend_from_slice(&n.to_le_bytes())),
@@ -126,7 +137,9 @@ pub(super) fn base64(text: &str) -> Option<Vec<u8>> {
 /// A whole number in any JSON spelling (`12`, `1.2e1`, `120e-1`), exactly.
 fn integer(text: &str) -> Option<i128> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.strip_prefix('+').unwrap_or(exponent).parse::<i32>().ok()?),
+        Some((mantissa, exponent)) => {
+            (mantissa, exponent.strip_prefix('+').unwrap_or(exponent).parse::<i32>().ok()?)
+        }
         None => (text, 0),
     };
     let (negative, mantissa) = match mantissa.strip_prefix('-') {
@@ -135,7 +148,12 @@ fn integer(text: &str) -> Option<i128> {
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(fraction) || mantissa.ends_with('.') || mantissa.len() > 64 {
+    if whole.is_empty()
+        || !digits(whole)
+        || !digits(fraction)
+        || mantissa.ends_with('.')
+        || mantissa.len() > 64
+    {
         return None;
     }
     let all = format!("{whole}{fraction}");

@@ -23,10 +23,13 @@ impl Encoder<'_> {
             },
             (WellKnown::Duration, Json::String(text)) => match duration(text) {
                 Some((seconds, nanos)) => push_seconds(out, seconds, nanos),
-                None => self.fail(node.at, format!("expected a duration like \"1.5s\", found \"{}\"", clean(text))),
+                None => self
+                    .fail(node.at, format!("expected a duration like \"1.5s\", found \"{}\"", clean(text))),
             },
             // What the writer prints for a value that its string form cannot say.
-            (WellKnown::Timestamp | WellKnown::Duration, Json::Object(members)) => self.members(ty, members, &[], out),
+            (WellKnown::Timestamp | WellKnown::Duration, Json::Object(members)) => {
+                self.members(ty, members, &[], out)
+            }
             (WellKnown::FieldMask, Json::String(text)) => self.field_mask(text, node, out),
             (WellKnown::Struct, Json::Object(members)) => self.structure(members, out),
             (WellKnown::ListValue, Json::Array(items)) => self.list(items, out),
@@ -59,7 +62,9 @@ impl Encoder<'_> {
         let raw = members.iter().find(|(name, _)| name == "value").map(|(_, n)| n);
         match self.schema.type_by_name(name) {
             Some(inner) if self.schema.ty(inner).known.is_some_and(|k| k != WellKnown::Empty) => {
-                let Some(value) = raw else { return self.fail(node.at, "expected \"value\" beside \"@type\"") };
+                let Some(value) = raw else {
+                    return self.fail(node.at, "expected \"value\" beside \"@type\"");
+                };
                 self.well_known_inside(inner, value, out);
             }
             Some(inner) => self.members(inner, members, &["@type"], out),
@@ -86,7 +91,8 @@ impl Encoder<'_> {
     fn field_mask(&mut self, text: &str, node: &Node<'_>, out: &mut Vec<u8>) {
         for path in text.split(',').filter(|p| !p.is_empty()) {
             if path.contains('_') || !path.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.') {
-                return self.fail(node.at, format!("expected a lowerCamelCase path, found \"{}\"", clean(path)));
+                return self
+                    .fail(node.at, format!("expected a lowerCamelCase path, found \"{}\"", clean(path)));
             }
             let mut snake = String::with_capacity(path.len() + 4);
             for c in path.chars() {
@@ -228,7 +234,13 @@ mod tests {
         assert_eq!(timestamp("0001-01-01T00:00:00Z"), Some((-62_135_596_800, 0)));
         assert_eq!(timestamp("9999-12-31T23:59:59.999999999Z"), Some((253_402_300_799, 999_999_999)));
         assert_eq!(timestamp("1970-01-01T01:00:00+01:00"), Some((0, 0)));
-        for wrong in ["1970-01-01t00:00:00Z", "1970-01-01T00:00:00z", "0000-01-01T00:00:00Z", "1970-01-01T00:00:00", "1970-01-01T00:00:00.Z"] {
+        for wrong in [
+            "1970-01-01t00:00:00Z",
+            "1970-01-01T00:00:00z",
+            "0000-01-01T00:00:00Z",
+            "1970-01-01T00:00:00",
+            "1970-01-01T00:00:00.Z",
+        ] {
             assert_eq!(timestamp(wrong), None, "{wrong}");
         }
     }

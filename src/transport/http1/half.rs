@@ -20,15 +20,33 @@ const MAX_SIZE_LINE: usize = 4 << 10;
 #[derive(Debug)]
 pub(super) enum Item {
     /// A header block. `cut`: the lines after it are missing.
-    Head { block: Vec<u8>, place: Place, cut: bool },
-    Body { bytes: Bytes, place: Place },
+    Head {
+        block: Vec<u8>,
+        place: Place,
+        cut: bool,
+    },
+    Body {
+        bytes: Bytes,
+        place: Place,
+    },
     Gap(Option<u64>),
-    Trailers { block: Vec<u8>, place: Place },
+    Trailers {
+        block: Vec<u8>,
+        place: Place,
+    },
     /// The message is over.
-    Complete { time: Option<Timestamp> },
+    Complete {
+        time: Option<Timestamp>,
+    },
     /// The middle of a message whose head is not there.
     Headless,
-    Odd { code: Code, severity: Severity, text: String, place: Place, len: usize },
+    Odd {
+        code: Code,
+        severity: Severity,
+        text: String,
+        place: Place,
+        len: usize,
+    },
     /// The direction is over; `Fin`, `Reset` or `CaptureEnd`.
     Over(StreamPart),
 }
@@ -36,7 +54,10 @@ pub(super) enum Item {
 enum State {
     Head,
     /// `chunks`: a chunk may be what is found.
-    Search { window: Window, chunks: bool },
+    Search {
+        window: Window,
+        chunks: bool,
+    },
     Length(u64),
     Size,
     Chunk(u64),

@@ -12,8 +12,8 @@ use crate::base::{Limits, Timestamp};
 use crate::message::{self, Node, NodeKind, Tree};
 use crate::schema::{FieldPlan, Kind, Schema, TypeId};
 
-use super::super::redact::REDACTED;
 use super::super::Item;
+use super::super::redact::REDACTED;
 
 /// Longest text or bytes that a line shows, in bytes.
 const LONGEST: usize = 400;
@@ -67,7 +67,14 @@ fn hidden(field: Option<&FieldPlan>, node: &Node, payload: &[u8]) -> bool {
     matches!(node.kind, NodeKind::Bytes | NodeKind::Text) && mask(node.bytes(payload)).is_some()
 }
 
-fn line(schema: &Schema, node: &Node, field: Option<&FieldPlan>, payload: &[u8], show_secrets: bool, out: &mut String) {
+fn line(
+    schema: &Schema,
+    node: &Node,
+    field: Option<&FieldPlan>,
+    payload: &[u8],
+    show_secrets: bool,
+    out: &mut String,
+) {
     let indent = 8 + 2 * usize::from(node.depth);
     let _ = write!(out, "{:indent$}", "");
     let name = match field {
@@ -79,7 +86,9 @@ fn line(schema: &Schema, node: &Node, field: Option<&FieldPlan>, payload: &[u8],
     if let Some(field) = field {
         let kind = match field.kind {
             Kind::Message(ty) => schema.ty(ty).short_name().to_owned(),
-            Kind::Enum(id) => schema.enum_plan(id).map_or_else(String::new, |e| e.name.rsplit('.').next().unwrap_or("").to_owned()),
+            Kind::Enum(id) => schema
+                .enum_plan(id)
+                .map_or_else(String::new, |e| e.name.rsplit('.').next().unwrap_or("").to_owned()),
             scalar => scalar.name().to_owned(),
         };
         let _ = write!(out, " {}", format!("{} {kind}", field.number).dimmed());
