@@ -248,6 +248,7 @@ impl Driver<'_> {
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "lives on the stack for one step")]
 enum Waiting {
     Record(Result<Record, source::Error>),
     Stop,

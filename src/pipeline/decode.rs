@@ -50,7 +50,7 @@ impl Worker {
         let json = frame.role == Role::Decoded || frame.lane.codec == Codec::Json;
         match ty {
             Some(ty) if json => {
-                self.from_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default()
+                self.wire_of_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default()
             }
             _ => payload,
         }
@@ -147,7 +147,7 @@ impl Worker {
             return;
         };
         let wire = if json {
-            match self.from_json(&config.schema, ty, &payload, findings) {
+            match self.wire_of_json(&config.schema, ty, &payload, findings) {
                 Some(wire) => {
                     decoded.wire_length = Some(wire.len() as u64);
                     wire
@@ -163,10 +163,10 @@ impl Worker {
             payload
         };
         message::decode(&config.schema, Some(ty), &wire, &config.limits, &mut self.tree, findings);
-        if let (Some((number, inner, assumed)), true) = (job.joined.inner, config.expand != Expand::None) {
-            if self.tunnel(config, number, inner, assumed, &wire, options, decoded, findings) {
-                return;
-            }
+        if let (Some((number, inner, assumed)), true) = (job.joined.inner, config.expand != Expand::None)
+            && self.tunnel(config, number, inner, assumed, &wire, options, decoded, findings)
+        {
+            return;
         }
         self.shown(config, ty, wire, options, decoded, findings);
     }
@@ -196,7 +196,7 @@ impl Worker {
     }
 
     /// The wire format of a JSON message; what does not fit is a finding each, `None` where it is no JSON at all.
-    fn from_json(
+    fn wire_of_json(
         &mut self,
         schema: &Schema,
         ty: TypeId,
@@ -427,15 +427,15 @@ fn members(
     }
     let mut ids = Vec::new();
     ids_of(config, tree, wire, &mut ids);
-    if let Some((namespace, value)) = ids.into_iter().find(|(n, _)| Some(*n) == tunnel.namespace) {
-        if let Some(namespace) = config.plan.namespaces.get(usize::from(namespace)) {
-            let mut text = Vec::new();
-            match value {
-                IdValue::Str(value) => push_string(&mut text, &value),
-                IdValue::Uint(value) => text.extend_from_slice(value.to_string().as_bytes()),
-            }
-            out.push((namespace.key.to_string(), text));
+    if let Some((namespace, value)) = ids.into_iter().find(|(n, _)| Some(*n) == tunnel.namespace)
+        && let Some(namespace) = config.plan.namespaces.get(usize::from(namespace))
+    {
+        let mut text = Vec::new();
+        match value {
+            IdValue::Str(value) => push_string(&mut text, &value),
+            IdValue::Uint(value) => text.extend_from_slice(value.to_string().as_bytes()),
         }
+        out.push((namespace.key.to_string(), text));
     }
     out
 }

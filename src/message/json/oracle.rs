@@ -95,7 +95,7 @@ impl Dice {
 fn value(schema: &Schema, field: &FieldPlan, dice: &mut Dice, depth: usize, out: &mut Vec<u8>) {
     use prost::encoding::encode_varint;
     let tag = |out: &mut Vec<u8>, wire: u64| encode_varint(u64::from(field.number) << 3 | wire, out);
-    let mut long = |out: &mut Vec<u8>, bytes: &[u8]| {
+    let long = |out: &mut Vec<u8>, bytes: &[u8]| {
         tag(out, 2);
         encode_varint(bytes.len() as u64, out);
         out.extend_from_slice(bytes);

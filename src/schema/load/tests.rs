@@ -136,8 +136,6 @@ fn sixty_thousand_fields_load() {
         }
         write(dir.path(), &format!("f{file}.proto"), &text);
     }
-    let started = std::time::Instant::now();
     let loaded = load(&roots(&[dir.path().into()])).unwrap();
     assert_eq!(loaded.schema.types().filter(|(_, t)| t.name.starts_with("huge.")).count(), 5_000);
-    eprintln!("{:?}", started.elapsed());
 }

@@ -1,6 +1,7 @@
 //! Frames for a person: one line each, with tree and hex on demand.
 //! Never wider than it is told, never a raw control byte; colour is settled by the caller.
 
+mod head;
 mod hex;
 mod short;
 mod tree;
@@ -81,6 +82,7 @@ pub fn write(item: &Item<'_>, schema: &Schema, layout: &Layout, clock: Clock, ou
         finding_line(finding, out);
     }
     if layout.tree {
+        head::write(item, out);
         tree::write(item, schema, out);
     }
     if layout.hex {
