@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// frames, and decodes them by the .proto files given at run time. A schema for the Agent Bidi / RunSSE
 /// protocol is built in.
 #[derive(Parser, Debug)]
-#[command(name = "rpcshark", version, propagate_version = true, max_term_width = 100)]
+#[command(name = "rpcshark", version, max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
