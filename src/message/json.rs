@@ -294,3 +294,6 @@ impl<'a> Writer<'a, '_> {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod oracle;

@@ -325,7 +325,7 @@ mod tests {
         check(b"\x0a\x02hi", Some(Format::Message));
         check(b"\x0a\x0aabcdef0123", Some(Format::Message));
         // A nested message whose first bytes look like JSON.
-        check(b"\x0a{\"x012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789", Some(Format::Message));
+        check(b"\x0a{\"x0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890", Some(Format::Message));
         check(b"\xdf\x9f\x45\xbb\x14", None);
     }
 

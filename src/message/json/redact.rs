@@ -3,7 +3,7 @@
 
 use crate::{
     base::{Code, Severity, secret},
-    message::{Tree, decode::decode, guess, path_of},
+    message::{NodeKind, Tree, decode::decode, guess, path_of, wire},
     schema::{FieldPlan, TypeId},
 };
 
@@ -104,6 +104,39 @@ impl Writer<'_, '_> {
         true
     }
 
+    /// Whether bytes that broke off may show a secret: in the field that was cut, or in hex digits.
+    pub(super) fn may_hold_secret(&self, bytes: &[u8]) -> bool {
+        if self.schema.secret_roots().is_empty() {
+            return false;
+        }
+        let cut = match wire::tag(bytes, 0, bytes.len()) {
+            Ok((_, next)) => {
+                wire::varint(bytes, next, bytes.len()).ok().and_then(|(_, start)| bytes.get(start..))
+            }
+            Err(_) => None,
+        };
+        if cut.is_some_and(|cut| self.begins_with_secret(cut)) {
+            return true;
+        }
+        bytes.split(|b| !b.is_ascii_hexdigit()).filter(|run| run.len() >= 2 * MIN_TRIED).any(|run| {
+            // A byte before the digits can look like one: both alignments are tried.
+            [0, 1].into_iter().any(|skip| {
+                let run = run.get(skip..).unwrap_or_default();
+                let even = run.get(..run.len() & !1).unwrap_or_default();
+                hex_simd::decode_to_vec(even).is_ok_and(|raw| self.begins_with_secret(&raw))
+            })
+        })
+    }
+
+    /// Whether bytes begin a message, whole or not, in which a secret is set.
+    fn begins_with_secret(&self, bytes: &[u8]) -> bool {
+        let mut tree = Tree::new();
+        self.schema.secret_roots().iter().any(|ty| {
+            decode(self.schema, Some(*ty), bytes, self.options.limits, &mut tree, &mut Vec::new());
+            has_secret(self.schema, &tree)
+        })
+    }
+
     /// The type as which bytes decode cleanly with a secret set: `inner`, or one that can stand alone.
     fn secret_message(&self, bytes: &[u8], inner: Option<TypeId>) -> Option<TypeId> {
         if bytes.len() < MIN_TRIED || self.schema.secret_roots().is_empty() || !guess::is_message(bytes) {
@@ -123,7 +156,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Whether a secret field is set somewhere.
+/// Whether a secret field is set somewhere, or a message in which one can lie broke off.
 fn has_secret(schema: &crate::schema::Schema, tree: &Tree) -> bool {
     let mut parents: Vec<(u32, u32)> = Vec::new();
     for (at, node) in tree.nodes.iter().enumerate() {
@@ -133,7 +166,11 @@ fn has_secret(schema: &crate::schema::Schema, tree: &Tree) -> bool {
         }
         let parent = parents.last().map_or(Tree::ROOT, |(parent, _)| *parent);
         let field = tree.type_of(parent).and_then(|ty| schema.ty(ty).field(node.field));
-        if field.is_some_and(|f| f.annotation.secret) && node.end > node.start {
+        let set = field.is_some_and(|f| f.annotation.secret) && node.end > node.start;
+        let broke = node.kind == NodeKind::Rest
+            && parent != Tree::ROOT
+            && tree.type_of(parent).is_some_and(|ty| schema.ty(ty).reaches_secret);
+        if set || broke {
             return true;
         }
         if node.next > at + 1 {

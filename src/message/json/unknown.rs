@@ -94,7 +94,7 @@ impl Writer<'_, '_> {
         for at in nodes {
             self.comma(&mut first);
             let Some(node) = self.tree.node(*at).copied() else { continue };
-            if secret && self.options.redact {
+            if self.options.redact && (secret || self.may_hold_secret(node.bytes(self.payload))) {
                 self.hide(*at);
             } else {
                 self.base64(*at, node.bytes(self.payload), None);
