@@ -14,6 +14,7 @@
 
 pub mod base;
 pub mod dialect;
+pub mod message;
 pub mod pdu;
 pub mod schema;
 pub mod transport;

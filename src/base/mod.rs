@@ -4,6 +4,7 @@
 mod finding;
 pub mod json;
 mod limits;
+pub mod secret;
 mod span;
 pub mod text;
 mod time;
@@ -11,7 +12,7 @@ mod time;
 pub use finding::{Code, Finding, Severity};
 pub use limits::Limits;
 pub use span::{Space, Span};
-pub use time::Timestamp;
+pub use time::{Timestamp, civil_from_days};
 
 /// What a layer is handed besides its input: where findings go, and the limits.
 pub struct Cx<'a> {

@@ -35,6 +35,8 @@ pub struct Schema {
     method_names: HashMap<Arc<str>, u32>,
     /// snake_case of the short name → type; `None` where several types share it.
     snake_names: HashMap<Arc<str>, Option<TypeId>>,
+    /// Roots in which a secret can lie, well-known types left out.
+    secret_roots: Vec<TypeId>,
     /// How many of `types` are more than the well-known ones that are always there.
     own: usize,
 }
@@ -152,6 +154,14 @@ impl Schema {
     /// Brings what follows from annotations up to date ([`TypePlan::reaches_secret`]).
     pub fn settle(&mut self) {
         secrets::settle(&mut self.types);
+        let own = self.types.iter().take(self.own).enumerate();
+        self.secret_roots =
+            own.filter(|(_, t)| t.root && t.reaches_secret).map(|(i, _)| TypeId(i as u32)).collect();
+    }
+
+    /// The roots ([`TypePlan::root`]) in which a secret can lie.
+    pub fn secret_roots(&self) -> &[TypeId] {
+        &self.secret_roots
     }
 
     /// Whether nothing is loaded but the well-known types.

@@ -1,0 +1,124 @@
+//! What is hidden: secret fields, credentials inside text, and copies of messages that hold a secret.
+//! Never shows what it cannot tell: bytes that broke off a type with secrets are hidden whole.
+
+use crate::{
+    base::{Code, Severity, secret},
+    message::{Tree, decode::decode, guess, path_of},
+    schema::{FieldPlan, TypeId},
+};
+
+use super::{Writer, push_string};
+
+/// Paths named in a finding.
+const MAX_PATHS: usize = 16;
+
+/// Shortest bytes that are tried as a message with a secret in it.
+const MIN_TRIED: usize = 4;
+
+/// What has been hidden in one message.
+#[derive(Default)]
+pub(super) struct Hidden {
+    count: usize,
+    paths: Vec<String>,
+}
+
+impl Hidden {
+    /// The finding's text, where something was hidden.
+    pub fn text(&self) -> Option<String> {
+        if self.count == 0 {
+            return None;
+        }
+        let values = if self.count == 1 { "value" } else { "values" };
+        let more = if self.count > self.paths.len() { ", …" } else { "" };
+        Some(format!("{} {values} hidden: {}{more}", self.count, self.paths.join(", ")))
+    }
+}
+
+impl Writer<'_, '_> {
+    /// Whether a field's value is hidden as such.
+    pub(super) fn hides(&self, field: &FieldPlan) -> bool {
+        self.options.redact && field.annotation.secret
+    }
+
+    /// Writes the marker in place of a value.
+    pub(super) fn hide(&mut self, at: u32) {
+        push_string(self.out, secret::REDACTED);
+        self.note(at);
+    }
+
+    /// Notes that something at a node was hidden.
+    pub(super) fn note(&mut self, at: u32) {
+        self.hidden.count += 1;
+        if self.hidden.paths.len() < MAX_PATHS {
+            let path = path_of(self.schema, self.tree, self.payload, at);
+            self.hidden.paths.push(path);
+        }
+    }
+
+    /// The bytes with credentials masked, where they hold one.
+    pub(super) fn masked(&mut self, at: u32, bytes: &[u8]) -> Option<Vec<u8>> {
+        if !self.options.redact {
+            return None;
+        }
+        let masked = secret::mask(bytes)?;
+        self.note(at);
+        Some(masked)
+    }
+
+    /// Whether text is the hex or base64 of a message in which a secret is set.
+    pub(super) fn holds_secret_text(&self, field: &FieldPlan, text: &str) -> bool {
+        if !self.options.redact || self.schema.secret_roots().is_empty() || text.len() < 2 * MIN_TRIED {
+            return false;
+        }
+        let inner = self.inner_type(field);
+        let bytes = text.as_bytes();
+        if bytes.iter().all(u8::is_ascii_hexdigit) {
+            let even = bytes.get(..bytes.len() & !1).unwrap_or_default();
+            return hex_simd::decode_to_vec(even).is_ok_and(|bytes| self.holds_secret(&bytes, inner));
+        }
+        let plain = text.trim_end_matches('=').as_bytes();
+        let is_base64 = plain.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'));
+        is_base64
+            && base64_simd::STANDARD_NO_PAD
+                .decode_to_vec(plain)
+                .is_ok_and(|bytes| self.holds_secret(&bytes, inner))
+    }
+
+    /// Whether bytes decode cleanly as `inner`, or as some message that can stand alone, with a secret set.
+    pub(super) fn holds_secret(&self, bytes: &[u8], inner: Option<TypeId>) -> bool {
+        if bytes.len() < MIN_TRIED || self.schema.secret_roots().is_empty() || !guess::is_message(bytes) {
+            return false;
+        }
+        let inner = inner.filter(|ty| self.schema.ty(*ty).reaches_secret);
+        let mut tree = Tree::new();
+        let mut findings = Vec::new();
+        inner.iter().chain(self.schema.secret_roots()).any(|ty| {
+            findings.clear();
+            decode(self.schema, Some(*ty), bytes, self.options.limits, &mut tree, &mut findings);
+            let clean =
+                !findings.iter().any(|f| f.severity == Severity::Error || f.code == Code::ProtoUnknownField);
+            // What the schema says lies here needs no proof by a clean decode.
+            (clean || Some(*ty) == inner) && has_secret(self.schema, &tree)
+        })
+    }
+}
+
+/// Whether a secret field is set somewhere.
+fn has_secret(schema: &crate::schema::Schema, tree: &Tree) -> bool {
+    let mut parents: Vec<(u32, u32)> = Vec::new();
+    for (at, node) in tree.nodes.iter().enumerate() {
+        let at = at as u32;
+        while parents.last().is_some_and(|(_, end)| at >= *end) {
+            parents.pop();
+        }
+        let parent = parents.last().map_or(Tree::ROOT, |(parent, _)| *parent);
+        let field = tree.type_of(parent).and_then(|ty| schema.ty(ty).field(node.field));
+        if field.is_some_and(|f| f.annotation.secret) && node.end > node.start {
+            return true;
+        }
+        if node.next > at + 1 {
+            parents.push((at, node.next));
+        }
+    }
+    false
+}

@@ -1,0 +1,212 @@
+//! Numbers, text and bytes as JSON.
+//! Never writes a control, invisible or bidirectional character raw.
+
+use crate::{
+    base::text::is_unsafe,
+    message::{Expand, Node},
+    schema::{FieldPlan, Kind, TypeId},
+};
+
+use super::Writer;
+
+/// Whether bits are the zero of a kind; -0.0 is not.
+pub(super) fn is_zero(kind: Kind, bits: u64) -> bool {
+    match kind {
+        Kind::Int32 | Kind::Uint32 | Kind::Sint32 | Kind::Enum(_) => bits as u32 == 0,
+        _ => bits == 0,
+    }
+}
+
+/// The number that a zigzag varint stands for.
+pub(super) fn zigzag(kind: Kind, bits: u64) -> i64 {
+    if kind == Kind::Sint32 {
+        let bits = bits as u32;
+        return i64::from((bits >> 1) as i32 ^ -((bits & 1) as i32));
+    }
+    (bits >> 1) as i64 ^ -((bits & 1) as i64)
+}
+
+/// Appends a JSON string.
+pub fn push_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let class = CLASS.get(usize::from(*byte)).copied().unwrap_or_default();
+        if class == 0 {
+            at += 1;
+            continue;
+        }
+        let Some(c) = text.get(at..).and_then(|t| t.chars().next()) else {
+            at += 1;
+            continue;
+        };
+        let end = at + c.len_utf8();
+        if class == 1 || is_unsafe(c) {
+            out.extend_from_slice(bytes.get(from..at).unwrap_or_default());
+            escape(out, c);
+            from = end;
+        }
+        at = end;
+    }
+    out.extend_from_slice(bytes.get(from..).unwrap_or_default());
+    out.push(b'"');
+}
+
+/// 0: plain; 1: always escaped; 2: may begin an unsafe character.
+const CLASS: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut i = 0;
+    while i < 0x20 {
+        class[i] = 1;
+        i += 1;
+    }
+    class[b'"' as usize] = 1;
+    class[b'\\' as usize] = 1;
+    class[0x7f] = 1;
+    // Lead bytes of U+0080.., U+061C, U+180E, U+2000.., U+FEFF and U+FFF9.., U+E0000..
+    class[0xc2] = 2;
+    class[0xd8] = 2;
+    class[0xe1] = 2;
+    class[0xe2] = 2;
+    class[0xef] = 2;
+    class[0xf3] = 2;
+    class
+};
+
+/// Appends one character escaped.
+pub(super) fn escape(out: &mut Vec<u8>, c: char) {
+    match c {
+        '"' => out.extend_from_slice(b"\\\""),
+        '\\' => out.extend_from_slice(b"\\\\"),
+        '\n' => out.extend_from_slice(b"\\n"),
+        '\r' => out.extend_from_slice(b"\\r"),
+        '\t' => out.extend_from_slice(b"\\t"),
+        '\u{8}' => out.extend_from_slice(b"\\b"),
+        '\u{c}' => out.extend_from_slice(b"\\f"),
+        c => {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+            }
+        }
+    }
+}
+
+/// Appends base64 with padding, without quotes.
+pub(super) fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    base64_simd::STANDARD.encode_append(bytes, out);
+}
+
+impl Writer<'_, '_> {
+    /// A number, bool or enum.
+    pub(super) fn number(&mut self, kind: Kind, bits: u64) {
+        let mut buffer = itoa::Buffer::new();
+        let (text, quoted) = match kind {
+            Kind::Int32 | Kind::Sfixed32 => (buffer.format(bits as i32), false),
+            Kind::Uint32 | Kind::Fixed32 => (buffer.format(bits as u32), false),
+            Kind::Sint32 => (buffer.format(zigzag(kind, bits)), false),
+            Kind::Int64 | Kind::Sfixed64 => (buffer.format(bits as i64), true),
+            Kind::Uint64 | Kind::Fixed64 => (buffer.format(bits), true),
+            Kind::Sint64 => (buffer.format(zigzag(kind, bits)), true),
+            Kind::Bool => (if bits != 0 { "true" } else { "false" }, false),
+            Kind::Float => {
+                let value = f32::from_bits(bits as u32);
+                return self.float(ryu::Buffer::new().format(value), value.is_finite());
+            }
+            Kind::Double => {
+                let value = f64::from_bits(bits);
+                return self.float(ryu::Buffer::new().format(value), value.is_finite());
+            }
+            Kind::Enum(id) => {
+                let plan = self.schema.enum_plan(id);
+                if plan.is_some_and(|p| p.null) {
+                    return self.out.extend_from_slice(b"null");
+                }
+                match plan.and_then(|p| p.name_of(bits as i32)) {
+                    Some(name) => return push_string(self.out, name),
+                    None => (buffer.format(bits as i32), false),
+                }
+            }
+            Kind::String | Kind::Bytes | Kind::Message(_) => ("null", false),
+        };
+        if quoted {
+            self.out.push(b'"');
+        }
+        self.out.extend_from_slice(text.as_bytes());
+        if quoted {
+            self.out.push(b'"');
+        }
+    }
+
+    fn float(&mut self, text: &str, finite: bool) {
+        if finite {
+            let text = text.strip_suffix(".0").unwrap_or(text);
+            return self.out.extend_from_slice(text.as_bytes());
+        }
+        let name: &[u8] = match text {
+            "inf" => b"\"Infinity\"",
+            "-inf" => b"\"-Infinity\"",
+            _ => b"\"NaN\"",
+        };
+        self.out.extend_from_slice(name);
+    }
+
+    /// The value of a field that is not on the wire.
+    pub(super) fn default(&mut self, kind: Kind) {
+        match kind {
+            Kind::String | Kind::Bytes => self.out.extend_from_slice(b"\"\""),
+            Kind::Message(ty) => self.message(ty, &[]),
+            Kind::Enum(id) => {
+                let first = self.schema.enum_plan(id).map_or(0, |p| p.first);
+                self.number(kind, first as u64);
+            }
+            kind => self.number(kind, 0),
+        }
+    }
+
+    /// A string field.
+    pub(super) fn text(&mut self, field: &FieldPlan, at: u32, node: &Node) {
+        let bytes = node.bytes(self.payload);
+        let masked = self.masked(at, bytes);
+        let bytes = masked.as_deref().unwrap_or(bytes);
+        match simdutf8::basic::from_utf8(bytes) {
+            Ok(text) if self.holds_secret_text(field, text) => self.hide(at),
+            Ok(text) => push_string(self.out, text),
+            Err(_) => {
+                self.out.extend_from_slice(b"{\"$bytes\":\"");
+                push_base64(self.out, bytes);
+                self.out.extend_from_slice(b"\",\"$text\":");
+                push_string(self.out, &String::from_utf8_lossy(bytes));
+                self.out.push(b'}');
+            }
+        }
+    }
+
+    /// A bytes field, or bytes that stand for what could not be decoded.
+    pub(super) fn bytes(&mut self, field: &FieldPlan, at: u32, bytes: &[u8]) {
+        let inner = self.inner_type(field);
+        self.base64(at, bytes, inner);
+    }
+
+    /// The message type that a field is said to hold.
+    pub(super) fn inner_type(&self, field: &FieldPlan) -> Option<TypeId> {
+        field.annotation.nested.and_then(|n| self.schema.nested(n)).and_then(|n| n.ty)
+    }
+
+    /// Base64 in quotes, what is secret in it hidden.
+    pub(super) fn base64(&mut self, at: u32, bytes: &[u8], inner: Option<TypeId>) {
+        if self.options.redact && self.holds_secret(bytes, inner) {
+            return self.hide(at);
+        }
+        let masked = self.masked(at, bytes);
+        self.out.push(b'"');
+        push_base64(self.out, masked.as_deref().unwrap_or(bytes));
+        self.out.push(b'"');
+    }
+
+    /// Whether encodings are opened at all.
+    pub(super) fn expands(&self) -> bool {
+        self.options.expand == Expand::All
+    }
+}

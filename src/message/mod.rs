@@ -1,0 +1,23 @@
+//! Messages: payload bytes to a tree of fields with their place, and the tree to ProtoJSON.
+//! Never fails on a payload, never knows a protocol.
+
+mod decode;
+mod guess;
+mod ids;
+pub mod json;
+mod path;
+mod tree;
+mod wire;
+mod wkt;
+
+pub use decode::{MAX_DEPTH, decode, decode_start};
+pub use ids::{Id, IdValue, ids, kind};
+pub use json::{Expand, JsonOptions};
+pub use path::{find, path_of};
+pub use tree::{Children, Node, NodeKind, Tree};
+pub use wire::Wire;
+
+/// The type name in an Any's URL: what follows the last slash.
+fn any_name(url: &str) -> Option<&str> {
+    url.rsplit('/').next().filter(|name| !name.is_empty())
+}
