@@ -14,7 +14,12 @@
 
 pub mod base;
 pub mod dialect;
+pub mod exchange;
+pub mod frame;
 pub mod message;
 pub mod pdu;
+pub mod pipeline;
 pub mod schema;
+pub mod source;
 pub mod transport;
+pub mod view;

@@ -24,8 +24,15 @@ pub struct Limits {
     pub max_header_block: usize,
     /// Longest whole body (unary, unframed) that is kept, in bytes.
     pub max_body: u64,
+    /// Longest record of a capture file that is read whole (a JSON record, a HAR entry, a flow,
+    /// an archive from a pipe), in bytes.
+    pub max_record: u64,
+    /// Bytes of whole bodies held at once over all calls, until each is complete.
+    pub max_bodies: usize,
     /// Fragments of IP datagrams held, in bytes.
     pub max_fragments: usize,
+    /// TLS records held per direction that wait for a key or for the other side's hello, in bytes.
+    pub max_tls_held: usize,
     /// Channels (ids that join calls) remembered.
     pub max_channels: usize,
 }
@@ -43,7 +50,10 @@ impl Default for Limits {
             max_calls: 65_536,
             max_header_block: 1 << 20,
             max_body: 64 << 20,
+            max_record: 256 << 20,
+            max_bodies: 256 << 20,
             max_fragments: 4 << 20,
+            max_tls_held: 32 << 10,
             max_channels: 65_536,
         }
     }

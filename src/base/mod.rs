@@ -1,6 +1,7 @@
 //! The ground that every room stands on: findings, limits, time and safe text.
 //! Never reads, never prints, never knows a protocol.
 
+pub mod codec;
 mod finding;
 pub mod json;
 mod limits;

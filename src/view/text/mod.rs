@@ -84,7 +84,7 @@ pub fn write(item: &Item<'_>, schema: &Schema, layout: &Layout, clock: Clock, ou
         tree::write(item, schema, out);
     }
     if layout.hex {
-        dump(&item.decoded.payload, 8, out);
+        dump(&item.decoded.payload, &tree::secret_spans(item, schema), 8, out);
     }
 }
 
