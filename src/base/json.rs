@@ -7,45 +7,64 @@ use super::text::is_unsafe;
 /// act on a terminal (C1, bidirectional and zero-width controls) are written as `\uXXXX`.
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
-    push_escaped(out, text);
-    out.push(b'"');
-}
-
-/// Appends the inside of a JSON string.
-pub fn push_escaped(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
-    let mut plain = 0;
+    let mut from = 0;
     let mut at = 0;
-    while at < bytes.len() {
-        let byte = bytes[at];
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' && byte < 0x7f {
+    while let Some(byte) = bytes.get(at) {
+        let class = CLASS.get(usize::from(*byte)).copied().unwrap_or_default();
+        if class == 0 {
             at += 1;
             continue;
         }
-        let Some(c) = text[at..].chars().next() else { break };
-        let len = c.len_utf8();
-        if byte >= 0x80 && !is_unsafe(c) {
-            at += len;
+        let Some(c) = text.get(at..).and_then(|t| t.chars().next()) else {
+            at += 1;
             continue;
+        };
+        let end = at + c.len_utf8();
+        if class == 1 || is_unsafe(c) {
+            out.extend_from_slice(bytes.get(from..at).unwrap_or_default());
+            push_escape(out, c);
+            from = end;
         }
-        out.extend_from_slice(&bytes[plain..at]);
-        push_escape(out, c);
-        at += len;
-        plain = at;
+        at = end;
     }
-    out.extend_from_slice(&bytes[plain..]);
+    out.extend_from_slice(bytes.get(from..).unwrap_or_default());
+    out.push(b'"');
 }
 
-fn push_escape(out: &mut Vec<u8>, c: char) {
+/// 0: plain; 1: always escaped; 2: may begin an unsafe character.
+const CLASS: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut i = 0;
+    while i < 0x20 {
+        class[i] = 1;
+        i += 1;
+    }
+    class[b'"' as usize] = 1;
+    class[b'\\' as usize] = 1;
+    class[0x7f] = 1;
+    // Lead bytes of U+0080.., U+061C, U+180E, U+2000.., U+FEFF and U+FFF9.., U+E0000..
+    class[0xc2] = 2;
+    class[0xd8] = 2;
+    class[0xe1] = 2;
+    class[0xe2] = 2;
+    class[0xef] = 2;
+    class[0xf3] = 2;
+    class
+};
+
+/// Appends one character escaped.
+pub fn push_escape(out: &mut Vec<u8>, c: char) {
     match c {
         '"' => out.extend_from_slice(b"\\\""),
         '\\' => out.extend_from_slice(b"\\\\"),
         '\n' => out.extend_from_slice(b"\\n"),
         '\r' => out.extend_from_slice(b"\\r"),
         '\t' => out.extend_from_slice(b"\\t"),
+        '\u{8}' => out.extend_from_slice(b"\\b"),
+        '\u{c}' => out.extend_from_slice(b"\\f"),
         c => {
-            let mut units = [0u16; 2];
-            for unit in c.encode_utf16(&mut units) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
                 out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
             }
         }

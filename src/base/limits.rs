@@ -22,6 +22,8 @@ pub struct Limits {
     pub max_calls: usize,
     /// Longest HTTP header block, in bytes.
     pub max_header_block: usize,
+    /// Requests of one HTTP/1 connection that wait for their responses; the oldest is given up.
+    pub max_pipelined: usize,
     /// Longest whole body (unary, unframed) that is kept, in bytes.
     pub max_body: u64,
     /// Longest record of a capture file that is read whole (a JSON record, a HAR entry, a flow,
@@ -49,6 +51,7 @@ impl Default for Limits {
             max_connections: 4_096,
             max_calls: 65_536,
             max_header_block: 1 << 20,
+            max_pipelined: 1_024,
             max_body: 64 << 20,
             max_record: 256 << 20,
             max_bodies: 256 << 20,

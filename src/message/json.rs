@@ -25,7 +25,7 @@ use crate::{
 
 use super::{Node, NodeKind, Tree};
 
-pub use scalar::push_string;
+use crate::base::json::push_string;
 
 /// How far encodings inside fields are opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use rayon::prelude::*;
 
 use crate::base::{Cx, Finding, Severity, Timestamp};
+use crate::exchange::Exchanges;
 use crate::pdu::Frame;
 use crate::source::{self, Reader, Record};
 use crate::view::Item;
@@ -79,10 +80,11 @@ pub fn run(
         bytes: 0,
         first: None,
         before: None,
-        next_call: 1,
+        exchanges: Exchanges::new(),
         summary: Summary::default(),
     };
-    let pool = (config.threads > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
+    let pool =
+        (config.threads > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
     let pool = pool.and_then(Result::ok);
     for reader in captures {
         if !driver.capture(reader, pool.as_ref(), sink)? {
@@ -103,15 +105,20 @@ struct Driver<'a> {
     bytes: usize,
     first: Option<Timestamp>,
     before: Option<Timestamp>,
-    next_call: u64,
+    exchanges: Exchanges,
     summary: Summary,
 }
 
 impl Driver<'_> {
     /// One capture from beginning to end; false where the sink wants no more.
-    fn capture(&mut self, reader: Reader, pool: Option<&rayon::ThreadPool>, sink: &mut dyn Sink) -> io::Result<bool> {
+    fn capture(
+        &mut self,
+        reader: Reader,
+        pool: Option<&rayon::ThreadPool>,
+        sink: &mut dyn Sink,
+    ) -> io::Result<bool> {
         let name: Arc<str> = Arc::from(reader.name());
-        let mut feed = Feed::new(self.config, self.next_call);
+        let mut feed = Feed::new(self.config, std::mem::take(&mut self.exchanges));
         let (sender, receiver) = sync_channel::<Result<Record, source::Error>>(AHEAD);
         // The reader waits for its input on a thread of its own, so that what has arrived can be shown meanwhile.
         // It is not joined: a run that ends early must not wait for a pipe that stays silent.
@@ -133,7 +140,9 @@ impl Driver<'_> {
         });
         let mut frames = Vec::new();
         let mut findings = Vec::new();
-        while let Some(record) = next(&receiver, || self.settle(pool, sink).and_then(|go| sink.idle().map(|()| go)))? {
+        while let Some(record) =
+            next(&receiver, || self.settle(pool, sink).and_then(|go| sink.idle().map(|()| go)))?
+        {
             match record {
                 Waiting::Stop => return Ok(false),
                 Waiting::Record(Ok(record)) => {
@@ -149,7 +158,7 @@ impl Driver<'_> {
         let mut cx = Cx { findings: &mut findings, limits: &self.config.limits };
         feed.finish(self.config, &mut cx, &mut frames);
         let go = self.take(&name, &mut frames, &mut findings, pool, sink)?;
-        self.next_call = feed.next_call();
+        self.exchanges = feed.into_exchanges();
         Ok(self.settle(pool, sink)? && go)
     }
 
@@ -177,8 +186,10 @@ impl Driver<'_> {
 
     fn queue(&mut self, name: &Arc<str>, frame: Frame, ids: &[(String, String)]) {
         let (config, scout) = (self.config, &mut self.scout);
-        let mut typed = self.typer.resolve(config, &frame, &mut || scout.payload(config, &frame, &mut Vec::new()).0);
-        let payload = self.joins.wants(config, &frame, typed.ty).then(|| scout.wire(config, &frame, typed.ty));
+        let mut typed =
+            self.typer.resolve(config, &frame, &mut || scout.payload(config, &frame, &mut Vec::new()).0);
+        let payload =
+            self.joins.wants(config, &frame, typed.ty).then(|| scout.wire(config, &frame, typed.ty));
         let joined = self.joins.observe(config, &frame, typed.ty, payload.as_deref(), ids);
         let mut frame = frame;
         if let Some(rpc) = typed.rpc.take() {
@@ -212,15 +223,18 @@ impl Driver<'_> {
             };
             let mut out = Vec::new();
             render(&item, job, &mut out);
-            (out, decoded.findings.iter().fold([0u64; 3], |mut n, f| {
-                n[f.severity as usize] += 1;
-                n
-            }))
+            (
+                out,
+                decoded.findings.iter().fold([0u64; 3], |mut n, f| {
+                    n[f.severity as usize] += 1;
+                    n
+                }),
+            )
         };
         let done: Vec<(Vec<u8>, [u64; 3])> = match pool {
-            Some(pool) if self.jobs.len() > 8 => {
-                pool.install(|| self.jobs.par_iter().map_init(Worker::default, |worker, job| one(worker, job)).collect())
-            }
+            Some(pool) if self.jobs.len() > 8 => pool.install(|| {
+                self.jobs.par_iter().map_init(Worker::default, |worker, job| one(worker, job)).collect()
+            }),
             _ => self.jobs.iter().map(|job| one(&mut self.scout, job)).collect(),
         };
         self.jobs.clear();

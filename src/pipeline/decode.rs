@@ -3,15 +3,17 @@
 
 use std::sync::Arc;
 
+use crate::base::codec::Inflater;
 use crate::base::json::push_string;
 use crate::base::{Code, Finding, Severity, Space};
 use crate::dialect::{Payload, PayloadEncoding};
-use crate::frame::Inflater;
+use crate::frame;
 use crate::message::{self, JsonOptions, Tree};
 use crate::pdu::{Codec, Frame, Role};
 use crate::schema::{Schema, TypeId};
 use crate::view::{Carrier, Decoded, IdValue};
 
+use super::joins::Id;
 use super::{Config, Expand, Job};
 
 /// Ids of one namespace that a record shows, at most.
@@ -28,14 +30,30 @@ pub struct Worker {
 
 impl Worker {
     /// The payload of a frame with its encoding undone, and whether all of it is there.
-    pub fn payload(&mut self, config: &Config, frame: &Frame, findings: &mut Vec<Finding>) -> (Vec<u8>, bool) {
+    pub fn payload(
+        &mut self,
+        config: &Config,
+        frame: &Frame,
+        findings: &mut Vec<Finding>,
+    ) -> (Vec<u8>, bool) {
         if !frame.compressed {
             return (frame.payload.to_vec(), frame.whole);
         }
         let mut out = Vec::new();
-        let encoding = frame.lane.encoding.as_deref().or(config.encoding.as_deref());
-        let complete = self.inflater.inflate(encoding, &frame.payload, frame.whole, &config.limits, &mut out, findings);
-        (out, complete)
+        let done = frame::inflate(frame, &mut self.inflater, &config.limits, &mut out, findings);
+        (out, done.complete)
+    }
+
+    /// The message of a frame in wire format, for whoever only looks into it.
+    pub fn wire(&mut self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> Vec<u8> {
+        let (payload, _) = self.payload(config, frame, &mut Vec::new());
+        let json = frame.role == Role::Decoded || frame.lane.codec == Codec::Json;
+        match ty {
+            Some(ty) if json => {
+                self.from_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default()
+            }
+            _ => payload,
+        }
     }
 
     /// Decodes a frame.
@@ -47,21 +65,44 @@ impl Worker {
         let (payload, _) = self.payload(config, frame, &mut new);
         let options = options(config);
         match &frame.role {
-            Role::Message | Role::Decoded => self.message(config, job, payload, &options, &mut decoded, &mut new),
+            Role::Message | Role::Decoded => {
+                self.message(config, job, payload, &options, &mut decoded, &mut new)
+            }
             Role::EndStream => {
                 decoded.kind = Some("end_stream".to_owned());
-                message::status::end_stream(&config.schema, &payload, &options, &config.limits, &mut decoded.message, &mut new);
+                message::status::end_stream(
+                    &config.schema,
+                    &payload,
+                    &options,
+                    &config.limits,
+                    &mut decoded.message,
+                    &mut new,
+                );
                 decoded.payload = payload;
             }
             Role::Error => {
                 decoded.kind = Some("error".to_owned());
-                message::status::end_stream(&config.schema, &payload, &options, &config.limits, &mut decoded.message, &mut new);
+                message::status::end_stream(
+                    &config.schema,
+                    &payload,
+                    &options,
+                    &config.limits,
+                    &mut decoded.message,
+                    &mut new,
+                );
                 decoded.payload = payload;
             }
             Role::Trailers(headers) => {
                 decoded.kind = Some("trailers".to_owned());
                 let fields = headers.fields.iter().map(|h| (h.name.as_str(), h.value.as_str()));
-                message::status::trailers(&config.schema, fields, &options, &config.limits, &mut decoded.message, &mut new);
+                message::status::trailers(
+                    &config.schema,
+                    fields,
+                    &options,
+                    &config.limits,
+                    &mut decoded.message,
+                    &mut new,
+                );
                 decoded.payload = payload;
             }
         }
@@ -78,7 +119,7 @@ impl Worker {
         config: &Config,
         job: &Job,
         payload: Vec<u8>,
-        options: &JsonOptions,
+        options: &JsonOptions<'_>,
         decoded: &mut Decoded,
         findings: &mut Vec<Finding>,
     ) {
@@ -93,14 +134,24 @@ impl Worker {
                 message::status::free_json(&payload, options, &mut decoded.message, findings);
             } else {
                 message::decode(&config.schema, None, &payload, &config.limits, &mut self.tree, findings);
-                message::json::write(&config.schema, &self.tree, &payload, options, &mut decoded.message, findings);
+                message::json::write(
+                    &config.schema,
+                    &self.tree,
+                    &payload,
+                    options,
+                    &mut decoded.message,
+                    findings,
+                );
             }
             decoded.payload = payload;
             return;
         };
         let wire = if json {
             match self.from_json(&config.schema, ty, &payload, findings) {
-                Some(wire) => wire,
+                Some(wire) => {
+                    decoded.wire_length = Some(wire.len() as u64);
+                    wire
+                }
                 None => {
                     decoded.message_type = Some(Arc::from(&*config.schema.ty(ty).name));
                     message::status::free_json(&payload, options, &mut decoded.message, findings);
@@ -126,19 +177,32 @@ impl Worker {
         config: &Config,
         ty: TypeId,
         wire: Vec<u8>,
-        options: &JsonOptions,
+        options: &JsonOptions<'_>,
         decoded: &mut Decoded,
         findings: &mut Vec<Finding>,
     ) {
         decoded.ty = Some(ty);
         decoded.message_type = Some(Arc::from(&*config.schema.ty(ty).name));
-        decoded.kind = message::kind(&config.schema, &self.tree).map(str::to_owned);
+        decoded.kind = message::kind(&config.schema, &self.tree).map(|branch| match branch {
+            // Kinds of frames that are no messages: a branch of that name carries its oneof's.
+            "end_stream" | "trailers" | "error" => {
+                let oneof = config.schema.ty(ty).oneofs.first().map_or("", |o| &o.name);
+                format!("{oneof}.{branch}")
+            }
+            branch => branch.to_owned(),
+        });
         message::json::write(&config.schema, &self.tree, &wire, options, &mut decoded.message, findings);
         decoded.payload = wire;
     }
 
     /// The wire format of a JSON message; what does not fit is a finding each, `None` where it is no JSON at all.
-    fn from_json(&mut self, schema: &Schema, ty: TypeId, payload: &[u8], findings: &mut Vec<Finding>) -> Option<Vec<u8>> {
+    fn from_json(
+        &mut self,
+        schema: &Schema,
+        ty: TypeId,
+        payload: &[u8],
+        findings: &mut Vec<Finding>,
+    ) -> Option<Vec<u8>> {
         let Ok(text) = std::str::from_utf8(payload) else {
             findings.push(Finding::new(Code::JsonMalformed, "expected JSON, found bytes that are not UTF-8"));
             return None;
@@ -166,7 +230,7 @@ impl Worker {
         inner: TypeId,
         assumed: bool,
         wire: &[u8],
-        options: &JsonOptions,
+        options: &JsonOptions<'_>,
         decoded: &mut Decoded,
         findings: &mut Vec<Finding>,
     ) -> bool {
@@ -204,7 +268,8 @@ impl Worker {
         message::decode(schema, Some(ty), bytes, &config.limits, &mut self.inner, findings);
         let broken = findings[before..].iter().any(|f| f.severity == Severity::Error);
         if broken && !assumed {
-            let text = format!("the payload does not decode as {}, which its stream says it is", schema.ty(ty).name);
+            let text =
+                format!("the payload does not decode as {}, which its stream says it is", schema.ty(ty).name);
             findings.push(Finding::new(Code::CarrierWrongType, text));
         }
         std::mem::swap(&mut self.tree, &mut self.inner);
@@ -225,7 +290,7 @@ impl Worker {
         ty: TypeId,
         second: Payload,
         other: &[u8],
-        options: &JsonOptions,
+        options: &JsonOptions<'_>,
         decoded: &Decoded,
         carrier: &mut Carrier,
         findings: &mut Vec<Finding>,
@@ -277,7 +342,7 @@ impl Worker {
     fn ids(&mut self, config: &Config, job: &Job, decoded: &mut Decoded) {
         let mut all = job.joined.ids.clone();
         if decoded.ty.is_some() {
-            message::ids(&config.schema, &self.tree, &decoded.payload, &mut all);
+            ids_of(config, &self.tree, &decoded.payload, &mut all);
         }
         for (namespace, value) in all {
             let Some(namespace) = config.plan.namespaces.get(usize::from(namespace)) else { continue };
@@ -290,41 +355,78 @@ impl Worker {
     }
 }
 
-fn options(config: &Config) -> JsonOptions {
+fn options(config: &Config) -> JsonOptions<'_> {
     JsonOptions {
         json_names: config.json_names,
         emit_defaults: config.emit_defaults,
         redact: !config.show_secrets,
-        expand: config.expand == Expand::All,
+        expand: if config.expand == Expand::All { message::Expand::All } else { message::Expand::None },
+        blobs: None,
+        limits: &config.limits,
     }
 }
 
 /// The bytes of a tunnel's payload; `None` where the field is not set or empty, an error where it is not in its encoding.
 pub fn carried_bytes(tree: &Tree, wire: &[u8], payload: Payload) -> Option<Result<Vec<u8>, String>> {
-    let value = message::last_value(tree, wire, payload.field).filter(|v| !v.is_empty())?;
+    let value = last(tree, payload.field).map(|n| n.bytes(wire)).filter(|v| !v.is_empty())?;
     Some(match payload.encoding {
         PayloadEncoding::Raw => Ok(value.to_vec()),
-        PayloadEncoding::Base64 => base64_simd::forgiving_decode_to_vec(value).map_err(|_| "expected base64".to_owned()),
+        PayloadEncoding::Base64 => {
+            base64_simd::forgiving_decode_to_vec(value).map_err(|_| "expected base64".to_owned())
+        }
         PayloadEncoding::Hex => {
             let digits = value.strip_prefix(b"0x").or_else(|| value.strip_prefix(b"0X")).unwrap_or(value);
-            hex_simd::decode_to_vec(digits).map_err(|_| match digits.iter().position(|b| !b.is_ascii_hexdigit()) {
-                Some(at) => format!("not a hex digit at position {}", at + 1),
-                None => format!("odd number of hex digits ({})", digits.len()),
+            hex_simd::decode_to_vec(digits).map_err(|_| {
+                match digits.iter().position(|b| !b.is_ascii_hexdigit()) {
+                    Some(at) => format!("not a hex digit at position {}", at + 1),
+                    None => format!("odd number of hex digits ({})", digits.len()),
+                }
             })
         }
     })
 }
 
+/// The last node of one of the root's fields.
+fn last(tree: &Tree, field: u16) -> Option<&message::Node> {
+    tree.children(Tree::ROOT).filter(|(_, n)| n.field == field).last().map(|(_, n)| n)
+}
+
+/// Appends the ids of a message, owned.
+pub fn ids_of(config: &Config, tree: &Tree, payload: &[u8], out: &mut Vec<Id>) {
+    let mut found = Vec::new();
+    message::ids(&config.schema, tree, payload, &mut found);
+    for id in found {
+        let counts_absent =
+            config.plan.namespaces.get(usize::from(id.namespace)).is_some_and(|n| n.default_zero);
+        if id.absent && !counts_absent {
+            continue;
+        }
+        let value = match id.value {
+            message::IdValue::Text(text) => IdValue::Str(text.to_owned()),
+            message::IdValue::Number(number) => IdValue::Uint(number),
+            message::IdValue::Bytes(bytes) => {
+                IdValue::Str(hex_simd::encode_to_string(bytes, hex_simd::AsciiCase::Lower))
+            }
+        };
+        out.push((id.namespace, value));
+    }
+}
+
 /// The outer message's order and joining id, as JSON values.
-fn members(config: &Config, tree: &Tree, wire: &[u8], tunnel: &crate::dialect::Tunnel) -> Vec<(String, Vec<u8>)> {
+fn members(
+    config: &Config,
+    tree: &Tree,
+    wire: &[u8],
+    tunnel: &crate::dialect::Tunnel,
+) -> Vec<(String, Vec<u8>)> {
     let mut out = Vec::new();
     let outer = config.schema.ty(tunnel.carrier);
     if let Some((order, field)) = tunnel.order.and_then(|o| Some((o, outer.field(o)?))) {
-        let number = message::last_number(tree, order).unwrap_or(0);
+        let number = last(tree, order).map(|n| n.bits).unwrap_or(0);
         out.push((field.name.to_string(), (number as i64).to_string().into_bytes()));
     }
     let mut ids = Vec::new();
-    message::ids(&config.schema, tree, wire, &mut ids);
+    ids_of(config, tree, wire, &mut ids);
     if let Some((namespace, value)) = ids.into_iter().find(|(n, _)| Some(*n) == tunnel.namespace) {
         if let Some(namespace) = config.plan.namespaces.get(usize::from(namespace)) {
             let mut text = Vec::new();

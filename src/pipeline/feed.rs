@@ -10,7 +10,7 @@ use crate::exchange::Exchanges;
 use crate::frame::Deframers;
 use crate::pdu::{Codec, End, Frame, HttpEvent, Lane, LaneEvent, LanePart, Protocol, Role, Side};
 use crate::source::Record;
-use crate::transport::Transport;
+use crate::transport::{self, Transport};
 
 use super::Config;
 use super::logged::LoggedCalls;
@@ -22,7 +22,6 @@ pub struct Feed {
     deframers: Deframers,
     logged: LoggedCalls,
     raw: Option<Arc<Lane>>,
-    next_call: u64,
     events: Vec<HttpEvent>,
     lanes: Vec<LaneEvent>,
     frames: Vec<Frame>,
@@ -32,34 +31,34 @@ pub struct Feed {
 pub type Fed = (Frame, Vec<(String, String)>);
 
 impl Feed {
-    /// Rooms for a capture whose calls are numbered from `first_call`.
-    pub fn new(config: &Config, first_call: u64) -> Self {
-        let mut transport = Transport::new(&config.decode_as);
-        for text in &config.keylog {
-            transport.push_secrets(text);
-        }
+    /// Rooms for a capture; `exchanges` goes from one to the next, since it numbers the calls of the run.
+    pub fn new(config: &Config, exchanges: Exchanges) -> Self {
+        let options = transport::Options {
+            decode_as: config.decode_as.clone(),
+            key_logs: config.keylog.clone(),
+            first_conn: 0,
+        };
         Self {
-            transport,
-            exchanges: Exchanges::new(first_call),
+            transport: Transport::new(&options),
+            exchanges,
             deframers: Deframers::new(),
             logged: LoggedCalls::default(),
             raw: None,
-            next_call: first_call,
             events: Vec::new(),
             lanes: Vec::new(),
             frames: Vec::new(),
         }
     }
 
-    /// The number that the next call would get.
-    pub fn next_call(&self) -> u64 {
-        self.next_call.max(self.exchanges.next_call())
+    /// Gives back what goes on to the next capture.
+    pub fn into_exchanges(self) -> Exchanges {
+        self.exchanges
     }
 
     /// Takes a record in.
     pub fn push(&mut self, config: &Config, record: Record, cx: &mut Cx<'_>, out: &mut Vec<Fed>) {
         match record {
-            Record::Packet(packet) => self.transport.push_packet(packet, cx, &mut self.events),
+            Record::Packet(packet) => self.transport.push_packet(&packet, cx, &mut self.events),
             Record::Secrets(text) => self.transport.push_secrets(&text),
             Record::Http(event) => self.events.push(event),
             Record::Body(bytes, at) => {
@@ -72,7 +71,7 @@ impl Feed {
                 self.frames.push(frame);
             }
             Record::Logged(logged) => {
-                let frames = self.logged.frames(config, logged, &mut self.next_call);
+                let frames = self.logged.frames(config, logged, &mut || self.exchanges.take_number());
                 out.extend(frames.into_iter().map(|f| (f.frame, f.ids)));
             }
             Record::Finding(finding) => cx.find(finding),
@@ -115,14 +114,13 @@ impl Feed {
     }
 
     fn bare_lane(&mut self, config: &Config, protocol: Protocol) -> Lane {
-        self.next_call += 1;
         // A type that RPCs only take is a request's.
         let methods = config.schema.methods();
         let is_request = config.as_type.is_some_and(|ty| {
             methods.iter().any(|m| m.input == ty) && !methods.iter().any(|m| m.output == ty)
         });
         Lane {
-            call: self.next_call - 1,
+            call: self.exchanges.take_number(),
             conn: None,
             stream: None,
             side: if is_request { Side::Request } else { Side::Response },

@@ -9,7 +9,7 @@ use crate::schema::TypeId;
 use crate::view::IdValue;
 
 use super::Config;
-use super::decode::carried_bytes;
+use super::decode::{carried_bytes, ids_of};
 
 /// An id in its namespace.
 pub type Id = (u16, IdValue);
@@ -80,7 +80,9 @@ impl Joins {
         let ids = self.calls.get(&frame.lane.call);
         frame.lane.side == Side::Request
             && !self.spreading.is_empty()
-            && ids.is_some_and(|ids| ids.iter().any(|id| self.channels.get(id).is_some_and(|c| self.looks_on(c))))
+            && ids.is_some_and(|ids| {
+                ids.iter().any(|id| self.channels.get(id).is_some_and(|c| self.looks_on(c)))
+            })
     }
 
     fn looks_on(&self, channel: &Channel) -> bool {
@@ -100,7 +102,9 @@ impl Joins {
         let call = frame.lane.call;
         self.named_by_headers(config, frame);
         for (key, value) in logged {
-            if let Some(namespace) = config.plan.namespaces.iter().position(|n| &*n.key == key || &*n.name == key) {
+            if let Some(namespace) =
+                config.plan.namespaces.iter().position(|n| &*n.key == key || &*n.name == key)
+            {
                 let id = (namespace as u16, IdValue::Str(value.clone()));
                 match config.plan.namespaces[namespace].whole_exchange {
                     true => self.name_call(config, call, id),
@@ -138,7 +142,8 @@ impl Joins {
 
     fn named_by_headers(&mut self, config: &Config, frame: &Frame) {
         let Some(head) = frame.lane.request.as_ref().filter(|_| frame.index == 0) else { return };
-        for (number, namespace) in config.plan.namespaces.iter().enumerate().filter(|(_, n)| n.whole_exchange) {
+        for (number, namespace) in config.plan.namespaces.iter().enumerate().filter(|(_, n)| n.whole_exchange)
+        {
             for header in &namespace.headers {
                 if let Some(value) = head.headers.get(header).filter(|v| !v.is_empty()) {
                     self.name_call(config, frame.lane.call, (number as u16, IdValue::Str(value.to_owned())));
@@ -149,7 +154,7 @@ impl Joins {
 
     fn named_by_message(&mut self, config: &Config, call: u64, tree: &Tree, payload: &[u8]) {
         let mut found = Vec::new();
-        message::ids(&config.schema, tree, payload, &mut found);
+        ids_of(config, tree, payload, &mut found);
         for id in found {
             if config.plan.namespaces.get(usize::from(id.0)).is_some_and(|n| n.whole_exchange) {
                 self.name_call(config, call, id);
@@ -215,7 +220,9 @@ impl Joins {
             return;
         }
         let tunnel = &config.plan.tunnels[usize::from(number)];
-        let Some(bytes) = tunnel.payloads.iter().find_map(|p| carried_bytes(tree, payload, *p)?.ok()) else { return };
+        let Some(bytes) = tunnel.payloads.iter().find_map(|p| carried_bytes(tree, payload, *p)?.ok()) else {
+            return;
+        };
         let ty = self.inside(config, call, number).1;
         message::decode(&config.schema, Some(ty), &bytes, &config.limits, tree, &mut Vec::new());
         self.look(config, call, tree, &bytes);
@@ -223,7 +230,7 @@ impl Joins {
 
     fn look(&mut self, config: &Config, call: u64, tree: &Tree, payload: &[u8]) {
         let mut found = Vec::new();
-        message::ids(&config.schema, tree, payload, &mut found);
+        ids_of(config, tree, payload, &mut found);
         let own: Vec<Id> = self.calls.get(&call).into_iter().flatten().cloned().collect();
         for id in &own {
             if let Some(channel) = self.channels.get_mut(id) {

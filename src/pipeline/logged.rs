@@ -31,8 +31,13 @@ pub struct LoggedFrame {
 }
 
 impl LoggedCalls {
-    /// The frames of a record, none where it holds no message. `next_call` numbers new calls.
-    pub fn frames(&mut self, config: &Config, logged: Logged, next_call: &mut u64) -> Vec<LoggedFrame> {
+    /// The frames of a record, none where it holds no message. `next_call` gives a new call its number.
+    pub fn frames(
+        &mut self,
+        config: &Config,
+        logged: Logged,
+        next_call: &mut dyn FnMut() -> u64,
+    ) -> Vec<LoggedFrame> {
         match &logged.body {
             LoggedBody::None => Vec::new(),
             LoggedBody::Named(members) => self.named(config, &logged, members, next_call),
@@ -41,8 +46,15 @@ impl LoggedCalls {
     }
 
     /// Members under the names of message types. Where one is a carrier, the others repeat what it carries.
-    fn named(&mut self, config: &Config, logged: &Logged, members: &[(String, String)], next_call: &mut u64) -> Vec<LoggedFrame> {
-        let known = |(name, json): &(String, String)| Some((config.schema.type_by_snake_name(name)?, json.clone()));
+    fn named(
+        &mut self,
+        config: &Config,
+        logged: &Logged,
+        members: &[(String, String)],
+        next_call: &mut dyn FnMut() -> u64,
+    ) -> Vec<LoggedFrame> {
+        let known =
+            |(name, json): &(String, String)| Some((config.schema.type_by_snake_name(name)?, json.clone()));
         let mut known: Vec<(TypeId, String)> = members.iter().filter_map(known).collect();
         if known.iter().any(|(ty, _)| config.plan.tunnel(*ty).is_some()) {
             known.retain(|(ty, _)| config.plan.tunnel(*ty).is_some());
@@ -62,7 +74,12 @@ impl LoggedCalls {
         out
     }
 
-    fn one(&mut self, config: &Config, logged: Logged, next_call: &mut u64) -> Option<LoggedFrame> {
+    fn one(
+        &mut self,
+        config: &Config,
+        logged: Logged,
+        next_call: &mut dyn FnMut() -> u64,
+    ) -> Option<LoggedFrame> {
         let side = logged.side.unwrap_or(Side::Response);
         let method = logged.rpc.as_deref().and_then(|rpc| config.schema.method(rpc));
         let by_method = method.map(|m| if side == Side::Request { m.input } else { m.output });
@@ -77,11 +94,7 @@ impl LoggedCalls {
         let unary = method.is_some_and(|m| !m.client_streaming && !m.server_streaming);
         let key = (logged.conn.as_ref().map(|c| c.id), logged.stream, logged.rpc.clone(), logged.ids.clone());
         let entry = self.calls.get(&key).copied().filter(|(_, sides)| !(unary && sides[side as usize].0 > 0));
-        let (call, mut sides) = entry.unwrap_or_else(|| {
-            let call = *next_call;
-            *next_call += 1;
-            (call, [(0, 0); 2])
-        });
+        let (call, mut sides) = entry.unwrap_or_else(|| (next_call(), [(0, 0); 2]));
         let (index, offset) = sides[side as usize];
         let length = logged.length.unwrap_or(payload.len() as u64);
         sides[side as usize] = (index.saturating_add(1), offset.saturating_add(length).saturating_add(5));
@@ -111,7 +124,13 @@ impl LoggedCalls {
             at: logged.at,
             flags,
             length,
-            role: if ends { Role::EndStream } else if decoded { Role::Decoded } else { Role::Message },
+            role: if ends {
+                Role::EndStream
+            } else if decoded {
+                Role::Decoded
+            } else {
+                Role::Message
+            },
             compressed: !decoded && flags.is_some_and(|f| f & 0x01 != 0),
             whole: payload.len() as u64 >= length || decoded,
             payload,

@@ -55,7 +55,7 @@ pub struct Config {
     /// What ports speak (`--decode-as`).
     pub decode_as: Vec<(u16, crate::transport::DecodeAs)>,
     /// TLS secrets (`--keylog`).
-    pub keylog: Vec<Vec<u8>>,
+    pub keylog: Vec<bytes::Bytes>,
     /// How far encodings inside fields are opened.
     pub expand: Expand,
     /// Whether credentials are shown.

@@ -57,7 +57,8 @@ impl Typer {
         if config.as_type.is_some() {
             return Typed { ty: config.as_type, ..Typed::default() };
         }
-        if lane.rpc.is_some() || lane.protocol == Protocol::Bare || lane.codec != Codec::Proto || !frame.whole {
+        if lane.rpc.is_some() || lane.protocol == Protocol::Bare || lane.codec != Codec::Proto || !frame.whole
+        {
             return Typed::default();
         }
         self.try_methods(schema, &config.limits, lane, &payload())
@@ -96,7 +97,8 @@ impl Typer {
         });
         let Some((at, _)) = best else {
             // A frame that fits nothing says nothing about the call: keep what is known.
-            let ty = known.and_then(|k| k.first()).map(|at| side_type(&schema.methods()[*at as usize], lane.side));
+            let ty =
+                known.and_then(|k| k.first()).map(|at| side_type(&schema.methods()[*at as usize], lane.side));
             return Typed { ty, ..Typed::default() };
         };
         let method = &schema.methods()[at as usize];
@@ -105,7 +107,8 @@ impl Typer {
         if self.open.len() < limits.max_calls {
             self.open.insert(lane.call, kept);
         }
-        let text = format!("the call's path is not in the capture: taken as {}, whose type fits", method.name);
+        let text =
+            format!("the call's path is not in the capture: taken as {}, whose type fits", method.name);
         Typed {
             ty: Some(side_type(method, lane.side)),
             rpc: Some(Arc::from(&*method.name)),
@@ -128,6 +131,6 @@ fn fit(schema: &Schema, ty: TypeId, payload: &[u8], limits: &Limits, tree: &mut 
     let bad = |f: &Finding| {
         f.severity >= Severity::Warning || matches!(f.code, Code::ProtoUnknownField | Code::ProtoUnknownEnum)
     };
-    let fields = tree.nodes().len();
+    let fields = tree.nodes.len();
     (!findings.iter().any(bad) && (fields > 0 || payload.is_empty())).then_some(fields)
 }

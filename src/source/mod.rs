@@ -22,7 +22,8 @@ mod hex;
 mod http1;
 mod input;
 mod json;
-mod pcap;
+mod packets;
+pub mod pcap;
 mod reader;
 mod saz;
 #[cfg(feature = "sqlite")]

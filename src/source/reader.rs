@@ -15,7 +15,7 @@ use super::format::{Verdict, is_text, judge};
 use super::input::{Input, Step};
 use super::utf16::{self, Utf16};
 use super::whole::Whole;
-use super::{Error, Format, Options, Record, flow, har, hex, json, pcap, saz};
+use super::{Error, Format, Options, Record, flow, har, hex, json, packets, saz};
 
 /// A capture that is being read.
 pub struct Reader {
@@ -34,7 +34,7 @@ pub struct Reader {
 }
 
 enum Parser {
-    Pcap(pcap::Reader),
+    Pcap(packets::Reader),
     Har(har::Reader),
     Flow(flow::Reader),
     Json(json::Reader),
@@ -189,7 +189,7 @@ impl Reader {
         let block = text.unwrap_or(block);
         let pushed = match &mut self.parser {
             Parser::Pcap(pcap) => {
-                pcap.push(block, at, sink.out);
+                pcap.push(block, sink.out);
                 Ok(())
             }
             Parser::Har(har) => {
@@ -281,7 +281,7 @@ fn parser(
     let limits = &options.limits;
     let max = usize::try_from(limits.max_record).unwrap_or(usize::MAX);
     Ok(match format {
-        Format::Pcap | Format::PcapNg => Parser::Pcap(pcap::Reader::new(format, limits)),
+        Format::Pcap | Format::PcapNg => Parser::Pcap(packets::Reader::default()),
         Format::Har => Parser::Har(har::Reader::new(max)),
         Format::Flow => Parser::Flow(flow::Reader::new(max)),
         Format::Jsonl => Parser::Json(json::Reader::new(max)),

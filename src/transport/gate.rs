@@ -93,7 +93,7 @@ impl Gate {
                 self.waiting.push((side, at, part));
                 self.judge(side, out)
             }
-            StreamPart::Gap(_) => {
+            StreamPart::Gap(_) | StreamPart::Lost => {
                 self.drop_waiting(side);
                 self.side(side).middle = true;
                 None

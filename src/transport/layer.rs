@@ -8,7 +8,7 @@ use crate::pdu::{Conn, HttpEvent};
 
 use super::detect::Protocol;
 use super::gate::Gate;
-use super::http1::{self, UpgradeTo};
+use super::http1::{self, Upgrade};
 use super::tls::KeyLog;
 use super::{Dir, StreamPart, h2, tls};
 
@@ -48,8 +48,12 @@ impl Layer {
     fn at(protocol: Protocol, conn: &Arc<Conn>, middle: [bool; 2], depth: u8) -> Self {
         let conn = Arc::clone(conn);
         match protocol {
-            Protocol::Tls => Self::H2(Box::new(h2::Connection::new(conn))),
-            Protocol::Http1 => Self::Http1(Box::new(http1::Connection::new(Arc::clone(&conn))), conn, depth),
+            Protocol::Tls => Self::Tls(Box::default(), Box::new(Inner::new(conn, middle, depth + 1))),
+            Protocol::Http1 => {
+                let connection = http1::Connection::new(Arc::clone(&conn));
+                let connection = if middle == [false; 2] { connection.from_start() } else { connection };
+                Self::Http1(Box::new(connection), conn, depth)
+            }
             Protocol::H2 => Self::H2(Box::new(h2::Connection::new(conn))),
         }
     }
@@ -100,11 +104,16 @@ impl Layer {
         let Some(upgrade) = connection.take_upgrade() else {
             return;
         };
-        let next = match upgrade.to {
-            UpgradeTo::H2c { request } => {
+        let mut rest = Vec::new();
+        for dir in [Dir::ToServer, Dir::ToClient] {
+            rest.extend(std::iter::from_fn(|| connection.leftover(dir)).map(|part| (dir, part)));
+        }
+        let next = match upgrade {
+            Upgrade::H2c(Some(request)) => {
                 Self::H2(Box::new(h2::Connection::upgraded(Arc::clone(conn), request)))
             }
-            UpgradeTo::Tunnel => {
+            Upgrade::H2c(None) => Self::H2(Box::new(h2::Connection::new(Arc::clone(conn)))),
+            Upgrade::Tunnel => {
                 // The exchanges inside are counted anew: as those of another connection.
                 let inner = Conn { id: *env.next_conn, ..Conn::clone(conn) };
                 *env.next_conn = env.next_conn.saturating_add(1);
@@ -113,7 +122,7 @@ impl Layer {
         };
         connection.finish(env.cx, out);
         *self = next;
-        for (dir, part) in upgrade.rest {
+        for (dir, part) in rest {
             self.push(dir, part, env, out);
         }
     }

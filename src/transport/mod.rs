@@ -2,6 +2,7 @@
 //! Never knows an RPC, a message or a schema.
 
 mod detect;
+mod feed;
 mod flow;
 mod gate;
 pub mod h2;
@@ -10,6 +11,8 @@ mod ip;
 mod layer;
 mod link;
 mod notice;
+#[cfg(test)]
+mod packets;
 mod stream;
 mod tcp;
 pub mod tls;

@@ -1,125 +1,144 @@
-//! Packets made in code, for the tests of this room.
-//! Never read from a file.
+//! What the tests of the HTTP parsers share: a script of parts in, lines of text out.
+//! Never part of the product.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::base::Timestamp;
-use crate::pdu::{Linktype, Packet};
+use crate::base::{Cx, Finding, Limits};
+use crate::pdu::{Conn, HttpEvent, HttpPart, Side, Start};
 
-/// A TCP segment to be, from client (10.0.0.1:40000) to server (10.0.0.2:8080) or back.
-#[derive(Clone, Debug)]
-pub(super) struct Seg {
-    pub to_server: bool,
-    pub seq: u32,
-    pub ack: Option<u32>,
-    pub flags: u8,
-    pub data: Vec<u8>,
-    /// Bytes that a snap length cuts off.
-    pub cut: usize,
-    /// Milliseconds.
-    pub time: i64,
-    pub client_port: u16,
+use super::{Dir, StreamPart};
+
+/// A parser of one connection, as the scripts drive it.
+pub(super) trait Parser {
+    fn push(&mut self, dir: Dir, part: StreamPart, cx: &mut Cx<'_>, out: &mut Vec<HttpEvent>);
+    fn finish(&mut self, cx: &mut Cx<'_>, out: &mut Vec<HttpEvent>);
 }
 
-pub(super) const FIN: u8 = 1;
-pub(super) const SYN: u8 = 2;
-pub(super) const RST: u8 = 4;
+pub(super) type Script = Vec<(Dir, StreamPart)>;
 
-/// From the client.
-pub(super) fn c(seq: u32, data: &[u8]) -> Seg {
-    Seg {
-        to_server: true,
-        seq,
-        ack: None,
-        flags: 0,
-        data: data.to_vec(),
-        cut: 0,
-        time: 0,
-        client_port: 40_000,
-    }
+pub(super) fn conn() -> Arc<Conn> {
+    Arc::new(Conn { id: 7, label: "tcp:7".to_owned(), client: None, server: None })
 }
 
-/// From the server.
-pub(super) fn s(seq: u32, data: &[u8]) -> Seg {
-    Seg { to_server: false, ..c(seq, data) }
+pub(super) fn data(bytes: &[u8]) -> StreamPart {
+    StreamPart::Data { bytes: Bytes::copy_from_slice(bytes), time: None, at: 0 }
 }
 
-impl Seg {
-    pub(super) fn ack(self, ack: u32) -> Self {
-        Self { ack: Some(ack), ..self }
-    }
-
-    pub(super) fn flag(self, flags: u8) -> Self {
-        Self { flags: self.flags | flags, ..self }
-    }
-
-    pub(super) fn cut(self, cut: usize) -> Self {
-        Self { cut, ..self }
-    }
-
-    pub(super) fn at(self, time: i64) -> Self {
-        Self { time, ..self }
-    }
-
-    pub(super) fn port(self, client_port: u16) -> Self {
-        Self { client_port, ..self }
-    }
-
-    /// The TCP header and payload.
-    pub(super) fn tcp(&self) -> Vec<u8> {
-        let (from, to) = if self.to_server { (self.client_port, 8080) } else { (8080, self.client_port) };
-        let flags = self.flags | if self.ack.is_some() { 0x10 } else { 0 };
-        let mut bytes = [from.to_be_bytes(), to.to_be_bytes()].concat();
-        bytes.extend(self.seq.to_be_bytes());
-        bytes.extend(self.ack.unwrap_or(0).to_be_bytes());
-        bytes.extend([0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
-        bytes.extend_from_slice(&self.data);
-        bytes
-    }
-
-    /// As a raw IPv4 packet.
-    pub(super) fn packet(&self) -> Packet {
-        let ip = ipv4(self.to_server, &self.tcp(), 7, 0);
-        let mut packet = packet(101, &ip);
-        packet.bytes.truncate(ip.len() - self.cut);
-        packet.time = Some(Timestamp(self.time * 1_000_000));
-        packet
-    }
+pub(super) fn to_server(bytes: &[u8]) -> (Dir, StreamPart) {
+    (Dir::ToServer, data(bytes))
 }
 
-/// An IPv4 header with its payload; `fragment` is the flags and offset field.
-pub(super) fn ipv4(to_server: bool, payload: &[u8], id: u16, fragment: u16) -> Vec<u8> {
-    let mut bytes = vec![0x45, 0];
-    bytes.extend((payload.len() as u16 + 20).to_be_bytes());
-    bytes.extend(id.to_be_bytes());
-    bytes.extend(fragment.to_be_bytes());
-    bytes.extend([64, 6, 0, 0]);
-    let (from, to) = if to_server { (1, 2) } else { (2, 1) };
-    bytes.extend([10, 0, 0, from, 10, 0, 0, to]);
-    bytes.extend_from_slice(payload);
-    bytes
+pub(super) fn to_client(bytes: &[u8]) -> (Dir, StreamPart) {
+    (Dir::ToClient, data(bytes))
 }
 
-/// An IPv6 header with its payload.
-pub(super) fn ipv6(next_header: u8, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0x60, 0, 0, 0];
-    bytes.extend((payload.len() as u16).to_be_bytes());
-    bytes.extend([next_header, 64]);
-    for last in [1, 2] {
-        bytes.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+/// Places bytes one after the other, as if each direction were the file.
+fn placed(script: &Script, step: usize) -> Script {
+    let mut at = [0u64; 2];
+    let mut out = Vec::new();
+    for (dir, part) in script {
+        let place = &mut at[dir.index()];
+        match part {
+            StreamPart::Data { bytes, time, .. } => {
+                for piece in bytes.chunks(step.min(bytes.len().max(1))) {
+                    let bytes = Bytes::copy_from_slice(piece);
+                    out.push((*dir, StreamPart::Data { bytes, time: *time, at: *place }));
+                    *place += piece.len() as u64;
+                }
+            }
+            other => {
+                if let StreamPart::Gap(n) = other {
+                    *place += n;
+                }
+                out.push((*dir, other.clone()));
+            }
+        }
     }
-    bytes.extend_from_slice(payload);
-    bytes
+    out
 }
 
-pub(super) fn packet(linktype: u32, bytes: &[u8]) -> Packet {
-    Packet {
-        number: 1,
-        time: None,
-        linktype: Linktype(linktype),
-        interface: 0,
-        original_length: bytes.len() as u32,
-        bytes: Bytes::copy_from_slice(bytes),
-        at: 0,
+/// What a fresh parser makes of a script, in pieces of `step` bytes at most.
+pub(super) fn run(parser: &mut impl Parser, script: &Script, step: usize) -> (Vec<HttpEvent>, Vec<Finding>) {
+    let limits = Limits { max_header_block: 4_096, max_pipelined: 8, ..Limits::default() };
+    let (mut findings, mut out) = (Vec::new(), Vec::new());
+    let mut cx = Cx { findings: &mut findings, limits: &limits };
+    for (dir, part) in placed(script, step) {
+        parser.push(dir, part, &mut cx, &mut out);
+    }
+    parser.finish(&mut cx, &mut out);
+    (joined(out), findings)
+}
+
+/// Adjacent body pieces of one side as one.
+fn joined(events: Vec<HttpEvent>) -> Vec<HttpEvent> {
+    let mut out: Vec<HttpEvent> = Vec::new();
+    for event in events {
+        if let HttpPart::Body(more) = &event.part
+            && let Some(last) = out.last_mut()
+            && (last.key, last.side) == (event.key, event.side)
+            && let HttpPart::Body(body) = &mut last.part
+        {
+            *body = [body.as_ref(), more.as_ref()].concat().into();
+            continue;
+        }
+        out.push(event);
+    }
+    out
+}
+
+/// An event as `stream> what` for requests, `stream< what` for responses.
+fn line(event: &HttpEvent) -> String {
+    let text = |t: &Option<String>| t.clone().unwrap_or_else(|| "?".to_owned());
+    let what = match &event.part {
+        HttpPart::Head(head) => {
+            let lost =
+                if head.headers.lost > 0 { format!(" lost {}", head.headers.lost) } else { String::new() };
+            match &head.start {
+                Start::Request { method, path, .. } => format!("{} {}{lost}", text(method), text(path)),
+                Start::Response { status } => format!("{}{lost}", text(&status.map(|s| s.to_string()))),
+            }
+        }
+        HttpPart::Body(bytes) => format!("{:?}", String::from_utf8_lossy(bytes)),
+        HttpPart::Gap(None) => "gap".to_owned(),
+        HttpPart::Gap(Some(n)) => format!("gap {n}"),
+        HttpPart::Trailers(headers) => {
+            let fields: Vec<_> = headers.fields.iter().map(|h| format!("{}={}", h.name, h.value)).collect();
+            format!("trailers {}", fields.join(" "))
+        }
+        HttpPart::End(end) => format!("{end:?}"),
+    };
+    let arrow = if event.side == Side::Request { '>' } else { '<' };
+    format!("{}{arrow} {what}", event.key.stream)
+}
+
+/// Runs a script whole and byte by byte, which must agree, and compares its lines; lines of
+/// findings follow as `! code`.
+pub(super) fn check<P: Parser>(new: impl Fn() -> P, script: &Script, expected: &[&str]) {
+    let (events, findings) = run(&mut new(), script, usize::MAX);
+    let mut lines: Vec<String> = events.iter().map(line).collect();
+    lines.extend(findings.iter().map(|f| format!("! {}", f.code.name())));
+    assert_eq!(lines, expected);
+    for step in [1, 2, 3, 7] {
+        let (other, other_findings) = run(&mut new(), script, step);
+        let placed = |events: &[HttpEvent]| -> Vec<_> { events.iter().map(|e| (line(e), e.at)).collect() };
+        assert_eq!(placed(&other), placed(&events), "in pieces of {step}");
+        assert!(other == events, "in pieces of {step}");
+        assert_eq!(other_findings, findings, "in pieces of {step}");
+    }
+    check_prefixes(new, script);
+}
+
+/// Every prefix of a script: no panic, and nothing that the whole does not begin with, apart
+/// from how it ends.
+fn check_prefixes<P: Parser>(new: impl Fn() -> P, script: &Script) {
+    let mut prefix = Script::new();
+    for (dir, part) in placed(script, 1) {
+        prefix.push((dir, part));
+        run(&mut new(), &prefix, usize::MAX);
+        let mut holed = prefix.clone();
+        holed.extend([(dir, StreamPart::Gap(3)), (dir, data(b"\r\n4\r\nabcd\r\n")), (dir, StreamPart::Lost)]);
+        run(&mut new(), &holed, 5);
     }
 }

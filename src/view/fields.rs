@@ -126,7 +126,8 @@ mod tests {
 
     #[test]
     fn paths() {
-        let record = r#"{"frame":1,"message":{"a":{"text":"x\ty"},"b":[{"text":"z"}]},"kind":null,"h":{"x.y":5}}"#;
+        let record =
+            r#"{"frame":1,"message":{"a":{"text":"x\ty"},"b":[{"text":"z"}]},"kind":null,"h":{"x.y":5}}"#;
         check(record, "message.a.text", Occurrence::All, "x\\ty\t1");
         check(record, "message.**.text", Occurrence::All, "x\\ty,z\t1");
         check(record, "message.*.text", Occurrence::Last, "z\t1");

@@ -12,7 +12,8 @@ use super::{Carrier, Decoded, IdValue, Item};
 ///
 /// Keys, in order: `frame`, `capture`, `ts`, `conn`, `stream`, `call`, `rpc`, `direction`, `protocol`,
 /// `offset`, `kind`, `messageType`, `flags`, `length`, `compressed`, `endStream`, `ids`, `message`, `findings`
-/// are always there; `at`, `http` (first frame of a direction) and `carrier` where they say something.
+/// are always there; `at`, `jsonLength` (length of a JSON payload, whose `length` is that of the message in wire
+/// format), `http` (first frame of a direction) and `carrier` where they say something.
 pub fn write(item: &Item<'_>, out: &mut Vec<u8>) {
     let (frame, lane) = (item.frame, &item.frame.lane);
     out.push(b'{');
@@ -53,7 +54,11 @@ pub fn write(item: &Item<'_>, out: &mut Vec<u8>) {
         None => out.extend_from_slice(b"null"),
     }
     push_key(out, "length");
-    push_number(out, frame.length);
+    push_number(out, item.decoded.wire_length.unwrap_or(frame.length));
+    if item.decoded.wire_length.is_some() {
+        push_key(out, "jsonLength");
+        push_number(out, frame.length);
+    }
     push_key(out, "compressed");
     push_bool(out, frame.compressed);
     push_key(out, "endStream");

@@ -13,7 +13,7 @@ use crate::pdu::Frame;
 use crate::schema::TypeId;
 
 /// An id that a frame carries, or that its call has been joined to.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum IdValue {
     /// Text.
     Str(String),
@@ -51,6 +51,8 @@ pub struct Decoded {
     pub ids: Vec<(Arc<str>, Vec<IdValue>)>,
     /// What carried it.
     pub carrier: Option<Carrier>,
+    /// Messages in a JSON codec: their length in wire format, so that lengths compare across codecs.
+    pub wire_length: Option<u64>,
     /// The bytes that `message` was decoded from.
     pub payload: Vec<u8>,
     /// The frame's findings, those of the rooms before included.

@@ -3,20 +3,42 @@
 
 use std::borrow::Cow;
 
-/// What stands in for a secret.
-pub const REDACTED: &str = "[redacted]";
+pub use crate::base::secret::REDACTED;
 
 /// Header fields that hold credentials whatever the protocol (RFC 9110 section 11, RFC 6265).
-const HEADERS: &[&str] = &["authorization", "proxy-authorization", "cookie", "set-cookie", "x-goog-iam-authority-selector"];
+const HEADERS: &[&str] =
+    &["authorization", "proxy-authorization", "cookie", "set-cookie", "x-goog-iam-authority-selector"];
 
 /// Words that make a header or query parameter a credential where they stand alone between `-`, `_` or `.`.
 const WORDS: &[&str] = &[
-    "auth", "authentication", "authorization", "apikey", "checksum", "credential", "credentials", "jwt", "key", "passwd", "password",
-    "policy", "secret", "session", "sig", "signature", "token", "verifier",
+    "auth",
+    "authentication",
+    "authorization",
+    "apikey",
+    "checksum",
+    "credential",
+    "credentials",
+    "jwt",
+    "key",
+    "passwd",
+    "password",
+    "policy",
+    "secret",
+    "session",
+    "sig",
+    "signature",
+    "token",
+    "verifier",
 ];
 
 /// Header fields whose last word is on the list above and that hold no credential.
-const HARMLESS: &[&str] = &["sec-websocket-key", "content-security-policy", "referrer-policy", "permissions-policy", "x-session-id"];
+const HARMLESS: &[&str] = &[
+    "sec-websocket-key",
+    "content-security-policy",
+    "referrer-policy",
+    "permissions-policy",
+    "x-session-id",
+];
 
 /// Whether a header field's value is a credential; `name` in lower case.
 pub fn is_secret_header(name: &str) -> bool {
@@ -29,7 +51,9 @@ pub fn is_secret_header(name: &str) -> bool {
 /// Whether a query parameter's value is a credential: its name says so, or it is one of a signed address.
 pub fn is_secret_parameter(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    name.starts_with("x-amz-") || name.starts_with("x-goog-") || name.split(['-', '_', '.']).any(|word| WORDS.contains(&word))
+    name.starts_with("x-amz-")
+        || name.starts_with("x-goog-")
+        || name.split(['-', '_', '.']).any(|word| WORDS.contains(&word))
 }
 
 /// A header field's value as it may be shown.
@@ -40,7 +64,11 @@ pub fn header_value<'a>(name: &str, value: &'a str, show_secrets: bool) -> Cow<'
     if is_secret_header(name) {
         return Cow::Borrowed(REDACTED);
     }
-    if matches!(name, "referer" | "location" | "origin" | "content-location") { url(value, false) } else { Cow::Borrowed(value) }
+    if matches!(name, "referer" | "location" | "origin" | "content-location") {
+        url(value, false)
+    } else {
+        Cow::Borrowed(value)
+    }
 }
 
 /// An address or path with the values of secret query parameters and the user part replaced.
@@ -98,10 +126,18 @@ mod tests {
 
     #[test]
     fn headers() {
-        for name in ["authorization", "cookie", "x-api-key", "x-client-key", "x-inference-authentication-jwt", "x-acme-checksum"] {
+        for name in [
+            "authorization",
+            "cookie",
+            "x-api-key",
+            "x-client-key",
+            "x-inference-authentication-jwt",
+            "x-acme-checksum",
+        ] {
             assert!(is_secret_header(name), "{name}");
         }
-        for name in ["content-type", "x-request-id", "grpc-encoding", "content-security-policy", "user-agent"] {
+        for name in ["content-type", "x-request-id", "grpc-encoding", "content-security-policy", "user-agent"]
+        {
             assert!(!is_secret_header(name), "{name}");
         }
     }
@@ -109,7 +145,10 @@ mod tests {
     #[test]
     fn addresses() {
         assert_eq!(url("/a?page=2&token=x&q=1", false), "/a?page=2&token=[redacted]&q=1");
-        assert_eq!(url("https://u:p@h/x?X-Amz-Signature=ab", false), "https://[redacted]@h/x?X-Amz-Signature=[redacted]");
+        assert_eq!(
+            url("https://u:p@h/x?X-Amz-Signature=ab", false),
+            "https://[redacted]@h/x?X-Amz-Signature=[redacted]"
+        );
         assert_eq!(url("/a?token=x", true), "/a?token=x");
     }
 }

@@ -26,7 +26,12 @@ fn schema_from(text: &str) -> Schema {
 }
 
 /// JSON text and findings of a payload.
-fn shown(schema: &Schema, ty: &str, payload: &[u8], change: impl Fn(&mut JsonOptions<'_>)) -> (String, Vec<Finding>) {
+fn shown(
+    schema: &Schema,
+    ty: &str,
+    payload: &[u8],
+    change: impl Fn(&mut JsonOptions<'_>),
+) -> (String, Vec<Finding>) {
     let limits = Limits::default();
     let mut options = JsonOptions::new(&limits);
     change(&mut options);
@@ -58,7 +63,8 @@ fn plain(value: &Value) -> Value {
 /// Every file of a case gives its facts, and findings exactly where problems are named.
 fn check_case(name: &str) {
     let schema = schema_of(name);
-    let expect: Value = serde_json::from_slice(&std::fs::read(case(name).join("expect.json")).unwrap()).unwrap();
+    let expect: Value =
+        serde_json::from_slice(&std::fs::read(case(name).join("expect.json")).unwrap()).unwrap();
     for input in expect["inputs"].as_array().unwrap() {
         let (file, Some(ty)) = (input["file"].as_str().unwrap(), input["message"].as_str()) else { continue };
         let payload = std::fs::read(case(name).join(file)).unwrap();
@@ -191,7 +197,8 @@ fn numbers() {
 fn unknown_fields() {
     let name = "31-unknown-fields";
     let schema = schema_of(name);
-    let expect: Value = serde_json::from_slice(&std::fs::read(case(name).join("expect.json")).unwrap()).unwrap();
+    let expect: Value =
+        serde_json::from_slice(&std::fs::read(case(name).join("expect.json")).unwrap()).unwrap();
     let stream = std::fs::read(case(name).join("stream.bin")).unwrap();
     let ty = expect["inputs"].as_array().unwrap().iter().find_map(|i| {
         let ty = i["message"].as_str()?;
@@ -227,7 +234,8 @@ fn secrets_in_a_carrier_that_nobody_opens() {
     }
     assert_eq!(hex.len(), 3);
     // The carrier's type is found by its shape, so that no name of the protocol stands here.
-    let carrier = schema.methods().iter().find(|m| schema.ty(m.input).field_by_name("data").is_some()).unwrap();
+    let carrier =
+        schema.methods().iter().find(|m| schema.ty(m.input).field_by_name("data").is_some()).unwrap();
     let carrier = schema.ty(carrier.input).name.to_string();
     for data in hex {
         let raw = hex_simd::decode_to_vec(data.as_bytes()).unwrap();
@@ -340,9 +348,7 @@ fn encodings_inside_fields() {
         let (text, _) = shown(&schema, "demo.v1.Chat", payload, |o| o.expand = Expand::All);
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expect);
     };
-    let inner = |encoding: &str, text: Value| {
-        json!({"$type": "demo.v1.Text", "$encoding": encoding, "$value": {"text": text}})
-    };
+    let inner = |encoding: &str, text: Value| json!({"$type": "demo.v1.Text", "$encoding": encoding, "$value": {"text": text}});
     check(b"\x2a\x04\x0a\x02hi", json!({"blob": inner("protobuf", json!("hi"))}));
     check(b"\x32\x080a026869", json!({"hex": inner("hex", json!("hi"))}));
     check(b"\x32\x07not hex", json!({"hex": "not hex"}));

@@ -1,6 +1,6 @@
 use super::super::ip::Defragmenter;
 use super::super::notice::Notices;
-use super::super::testing::{FIN, RST, SYN, Seg, c, s};
+use super::super::packets::{FIN, RST, SYN, Seg, c, s};
 use super::*;
 use crate::base::Cx;
 
@@ -30,6 +30,7 @@ fn run_with(segments: &[Seg], limits: &Limits) -> (Vec<String>, Vec<String>) {
             match part {
                 StreamPart::Data { bytes, .. } => text.push_str(&bytes.escape_ascii().to_string()),
                 StreamPart::Gap(len) => text.push_str(&format!("<{len}>")),
+                StreamPart::Lost => text.push_str("<?>"),
                 StreamPart::Fin => text.push_str("|fin"),
                 StreamPart::Reset => text.push_str("|reset"),
                 StreamPart::CaptureEnd => text.push_str("|end"),

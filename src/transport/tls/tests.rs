@@ -99,26 +99,50 @@ fn check(fixture: &Fixture) {
     for step in [1 << 20, 1, 7, 1000] {
         let seen = run(&whole(fixture), step);
         assert!(seen.findings.is_empty(), "{:?}", seen.findings);
-        assert_eq!(seen.plain.each_ref().map(Vec::len), fixture.plain.each_ref().map(Vec::len), "in pieces of {step}");
+        assert_eq!(
+            seen.plain.each_ref().map(Vec::len),
+            fixture.plain.each_ref().map(Vec::len),
+            "in pieces of {step}"
+        );
         assert!(seen.plain == fixture.plain, "in pieces of {step}");
         assert!(!seen.marks.iter().any(|m| m.2.contains("Gap") || m.2.contains("Lost")), "{:?}", seen.marks);
     }
 }
 
-fn drop_me() -> Fixture { parse(b"") }
+fn drop_me() -> Fixture {
+    parse(b"")
+}
 /// Every session of `/tmp/tg`.
 #[test]
 fn throwaway() {
-    let mut paths: Vec<_> = ["/tmp/tg/out", "/tmp/tg/real"].iter().flat_map(|d| std::fs::read_dir(d).unwrap()).map(|e| e.unwrap().path()).collect();
+    let mut paths: Vec<_> = ["/tmp/tg/out", "/tmp/tg/real"]
+        .iter()
+        .flat_map(|d| std::fs::read_dir(d).unwrap())
+        .map(|e| e.unwrap().path())
+        .collect();
     paths.sort();
     for path in paths {
         let fixture = parse(&std::fs::read(&path).unwrap());
         let seen = run(&whole(&fixture), 1 << 20);
         let same = seen == Seen { ..run(&whole(&fixture), 1) };
         let ok = seen.plain == fixture.plain;
-        println!("{:40} {} split={same} {:?} of {:?} {:?} {:?}", path.file_name().unwrap().to_string_lossy(), if ok {"OK"} else {"--"}, seen.plain.each_ref().map(Vec::len), fixture.plain.each_ref().map(Vec::len), seen.alpn, seen.marks);
-        println!("      {:?} {:?}", String::from_utf8_lossy(&seen.plain[0][..seen.plain[0].len().min(30)]), String::from_utf8_lossy(&seen.plain[1][..seen.plain[1].len().min(30)]));
-        for f in &seen.findings { println!("      {:?} {}", f.code, f.text); }
+        println!(
+            "{:40} {} split={same} {:?} of {:?} {:?} {:?}",
+            path.file_name().unwrap().to_string_lossy(),
+            if ok { "OK" } else { "--" },
+            seen.plain.each_ref().map(Vec::len),
+            fixture.plain.each_ref().map(Vec::len),
+            seen.alpn,
+            seen.marks
+        );
+        println!(
+            "      {:?} {:?}",
+            String::from_utf8_lossy(&seen.plain[0][..seen.plain[0].len().min(30)]),
+            String::from_utf8_lossy(&seen.plain[1][..seen.plain[1].len().min(30)])
+        );
+        for f in &seen.findings {
+            println!("      {:?} {}", f.code, f.text);
+        }
     }
     let _ = (drop_me, In::Gap, check, Code::NetGap);
 }

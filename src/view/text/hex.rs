@@ -23,7 +23,9 @@ pub fn dump(bytes: &[u8], hidden: &[Range<usize>], indent: usize, out: &mut Stri
             }
         }
         out.push(' ');
-        let plain = |(i, &b): (usize, &u8)| if (0x20..0x7f).contains(&b) && !is_hidden(row * 16 + i) { b as char } else { '.' };
+        let plain = |(i, &b): (usize, &u8)| {
+            if (0x20..0x7f).contains(&b) && !is_hidden(row * 16 + i) { b as char } else { '.' }
+        };
         out.extend(line.iter().enumerate().map(plain));
         out.push('\n');
     }

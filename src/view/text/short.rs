@@ -112,7 +112,12 @@ mod tests {
     fn shapes() {
         check(r#"{"update":{"heartbeat":{}}}"#, "update", 40, "heartbeat");
         check(r#"{"update":{"text":{"text":"hi\nyou"}}}"#, "update", 40, r#"text.text "hi\nyou""#);
-        check(r#"{"ask":{"id":1,"args":{"path":"/a"},"list":[1,"x"]}}"#, "ask", 60, r#"id=1 args={path="/a"} list=[1 "x"]"#);
+        check(
+            r#"{"ask":{"id":1,"args":{"path":"/a"},"list":[1,"x"]}}"#,
+            "ask",
+            60,
+            r#"id=1 args={path="/a"} list=[1 "x"]"#,
+        );
         check(r#"{"text":"abcdefghij"}"#, "x", 12, "text \"abcde…");
         check("", "x", 12, "");
     }

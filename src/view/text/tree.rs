@@ -6,14 +6,14 @@ use std::ops::Range;
 
 use colored::Colorize;
 
-use crate::base::secret::masked;
+use crate::base::secret::mask;
 use crate::base::text::{push_clean, push_clean_bytes};
 use crate::base::{Limits, Timestamp};
 use crate::message::{self, Node, NodeKind, Tree};
 use crate::schema::{FieldPlan, Kind, Schema, TypeId};
 
-use super::super::redact::REDACTED;
 use super::super::Item;
+use super::super::redact::REDACTED;
 
 /// Longest text or bytes that a line shows, in bytes.
 const LONGEST: usize = 400;
@@ -64,11 +64,17 @@ fn hidden(field: Option<&FieldPlan>, node: &Node, payload: &[u8]) -> bool {
     if field.is_some_and(|f| f.annotation.secret || f.annotation.carrier.is_some()) {
         return true;
     }
-    let text = matches!(node.kind, NodeKind::Bytes | NodeKind::Text).then(|| std::str::from_utf8(node.bytes(payload)).ok()).flatten();
-    text.is_some_and(|t| masked(t) != t)
+    matches!(node.kind, NodeKind::Bytes | NodeKind::Text) && mask(node.bytes(payload)).is_some()
 }
 
-fn line(schema: &Schema, node: &Node, field: Option<&FieldPlan>, payload: &[u8], show_secrets: bool, out: &mut String) {
+fn line(
+    schema: &Schema,
+    node: &Node,
+    field: Option<&FieldPlan>,
+    payload: &[u8],
+    show_secrets: bool,
+    out: &mut String,
+) {
     let indent = 8 + 2 * usize::from(node.depth);
     let _ = write!(out, "{:indent$}", "");
     let name = match field {
@@ -80,7 +86,9 @@ fn line(schema: &Schema, node: &Node, field: Option<&FieldPlan>, payload: &[u8],
     if let Some(field) = field {
         let kind = match field.kind {
             Kind::Message(ty) => schema.ty(ty).short_name().to_owned(),
-            Kind::Enum(id) => schema.enum_plan(id).map_or_else(String::new, |e| e.name.rsplit('.').next().unwrap_or("").to_owned()),
+            Kind::Enum(id) => schema
+                .enum_plan(id)
+                .map_or_else(String::new, |e| e.name.rsplit('.').next().unwrap_or("").to_owned()),
             scalar => scalar.name().to_owned(),
         };
         let _ = write!(out, " {}", format!("{} {kind}", field.number).dimmed());
