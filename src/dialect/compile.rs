@@ -6,9 +6,9 @@ use crate::schema::{Annotation, Encoding, FieldId, Inner, Nested, Schema, TypeId
 
 use super::Error;
 use super::names::{Place, resolve};
-use super::timely::Role;
 use super::plan::{Namespace, Payload, PayloadEncoding, Plan, Tunnel};
 use super::rules::{self, Rules};
+use super::timely::Role;
 
 mod timely;
 

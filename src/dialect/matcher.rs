@@ -65,7 +65,8 @@ impl Matcher {
 
     /// An id whose absence is 0.
     pub(super) fn add_zero(&mut self, schema: &Schema, place: &Place, namespace: u16) {
-        let implicit = schema.field_plan(place.field).is_some_and(|f| f.presence == Presence::Implicit && !f.is_many());
+        let implicit =
+            schema.field_plan(place.field).is_some_and(|f| f.presence == Presence::Implicit && !f.is_many());
         if !implicit {
             return;
         }
@@ -88,7 +89,8 @@ impl Matcher {
 
     /// Brings up to date which types can hold a field that counts at any depth.
     pub(super) fn settle(&mut self, schema: &Schema) {
-        let blob = |n: Option<u16>| n.and_then(|n| schema.nested(n)).is_some_and(|n| n.encoding == Encoding::Blob);
+        let blob =
+            |n: Option<u16>| n.and_then(|n| schema.nested(n)).is_some_and(|n| n.encoding == Encoding::Blob);
         self.types = schema
             .types()
             .map(|(ty, plan)| {

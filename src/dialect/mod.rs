@@ -15,7 +15,8 @@ pub use matcher::Matcher;
 pub use names::{Place, resolve};
 pub use plan::{Namespace, Payload, PayloadEncoding, Plan, Tunnel};
 pub use timely::{
-    Content, Ending, Fold, How, Level, Lifeline, Match, Measure, Part, Pulse, Role, Stream, Take, Unit, Verdict,
+    Content, Ending, Fold, How, Level, Lifeline, Match, Measure, Part, Pulse, Role, Stream, Take, Unit,
+    Verdict,
 };
 
 /// A dialect that cannot be used.

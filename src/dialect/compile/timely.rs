@@ -3,7 +3,8 @@
 
 use crate::dialect::rules::{self, Rules};
 use crate::dialect::timely::{
-    Content, Ending, Fold, How, Level, Lifeline, Match, Measure, Part, Pulse, Role, Stream, Take, Unit, Verdict,
+    Content, Ending, Fold, How, Level, Lifeline, Match, Measure, Part, Pulse, Role, Stream, Take, Unit,
+    Verdict,
 };
 use crate::schema::TypeId;
 
@@ -94,7 +95,8 @@ impl Compiler<'_, '_> {
             part(&rule.heartbeat, Part::Heartbeat);
             self.roles(&rule.aborted, Role::Aborted(number));
             self.roles(&rule.decide, Role::Decide(number));
-            let bridge = !opens.is_empty() && !answers.is_empty() && !opens.iter().any(|o| answers.contains(o));
+            let bridge =
+                !opens.is_empty() && !answers.is_empty() && !opens.iter().any(|o| answers.contains(o));
             if let Some(lifeline) = self.plan.lifelines.get_mut(usize::from(number)) {
                 lifeline.bridge = bridge;
             }
