@@ -28,6 +28,10 @@ fn main() {
     };
     fs::write(out.join("builtin.binpb"), set).expect("OUT_DIR can be written");
 
+    let (schema, rules) = dialect(root, "agent");
+    fs::write(out.join("dialect.binpb"), schema).expect("OUT_DIR can be written");
+    fs::write(out.join("agent.dialect.binpb"), rules).expect("OUT_DIR can be written");
+
     let well_known = [
         "any",
         "duration",
@@ -44,6 +48,20 @@ fn main() {
         well_known.iter().map(|n| format!("google/protobuf/{n}.proto").into()).collect();
     let set = compile(&[] as &[&Path], &names, false).expect("protox bundles the well-known types");
     fs::write(out.join("well_known.binpb"), set).expect("OUT_DIR can be written");
+}
+
+/// The schema of dialects, and a dialect's text checked by it, both in wire format.
+fn dialect(root: &Path, name: &str) -> (Vec<u8>, Vec<u8>) {
+    let set = compile(&[root], &[root.join("dialect.proto")], true).expect("dialect.proto compiles");
+    let pool = prost_reflect::DescriptorPool::decode(set.as_slice())
+        .expect("protox writes what prost-reflect reads");
+    let descriptor = pool.get_message_by_name("rpcshark.dialect.v1.Dialect").expect("dialect.proto has it");
+    let file = root.join(name).join("dialect.txtpb");
+    let text = fs::read_to_string(&file).expect("the dialect is there");
+    match prost_reflect::DynamicMessage::parse_text_format(descriptor, &text) {
+        Ok(rules) => (set, rules.encode_to_vec()),
+        Err(error) => panic!("{}: {error}", file.display()),
+    }
 }
 
 fn compile(

@@ -13,7 +13,14 @@
 //! docs/ARCHITECTURE.md gives the invariants.
 
 pub mod base;
+pub mod dialect;
+pub mod exchange;
+pub mod frame;
 pub mod message;
 pub mod pdu;
+pub mod pipeline;
 pub mod schema;
+pub mod session;
+pub mod source;
 pub mod transport;
+pub mod view;

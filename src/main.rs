@@ -1,2 +1,8 @@
 //! Parses the command line, runs the command, sets the exit code; nothing else.
-fn main() {}
+//! Never holds logic of its own.
+
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::run()
+}

@@ -60,6 +60,7 @@ catalogue! {
     FrameAfterEnd "frame.after-end" Error "A frame follows the end of its stream."
     FrameNoEnd "frame.no-end" Warning "A stream stops without the frame or trailers that end it."
     FrameUnframed "frame.unframed" Warning "A body that should hold frames holds something else."
+    FrameEnveloped "frame.enveloped" Note "A unary body has an envelope in front."
     FrameMissing "frame.missing-body" Warning "The capture does not hold the body."
     CodecUndeclared "codec.undeclared" Warning "A compressed payload whose encoding no header declares."
     CodecUnsupported "codec.unsupported" Warning "The declared encoding is not known."

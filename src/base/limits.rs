@@ -22,12 +22,33 @@ pub struct Limits {
     pub max_calls: usize,
     /// Longest HTTP header block, in bytes.
     pub max_header_block: usize,
+    /// Requests of one HTTP/1 connection that wait for their responses; the oldest is given up.
+    pub max_pipelined: usize,
     /// Longest whole body (unary, unframed) that is kept, in bytes.
     pub max_body: u64,
+    /// Longest record of a capture file that is read whole (a JSON record, a HAR entry, a flow,
+    /// an archive from a pipe), in bytes.
+    pub max_record: u64,
+    /// Bytes of whole bodies held at once over all calls, until each is complete.
+    pub max_bodies: usize,
     /// Fragments of IP datagrams held, in bytes.
     pub max_fragments: usize,
+    /// TLS records held per direction that wait for a key or for the other side's hello, in bytes.
+    pub max_tls_held: usize,
     /// Channels (ids that join calls) remembered.
     pub max_channels: usize,
+    /// Things that are open, or were and may still be spoken of, at once; the oldest is given up.
+    pub max_lives: usize,
+    /// Runs that have ended and may still be spoken of; the oldest is settled.
+    pub max_ended: usize,
+    /// Stages of a timeline that are kept; links, findings and outcomes as many.
+    pub max_stages: usize,
+    /// Text put together from pieces, of all runs that are not settled, in bytes.
+    pub max_text: usize,
+    /// Blobs that are listed, and ids of blobs that are remembered.
+    pub max_blobs: usize,
+    /// Content of blobs that is kept, in bytes.
+    pub max_blob_bytes: u64,
 }
 
 impl Default for Limits {
@@ -42,9 +63,19 @@ impl Default for Limits {
             max_connections: 4_096,
             max_calls: 65_536,
             max_header_block: 1 << 20,
+            max_pipelined: 1_024,
             max_body: 64 << 20,
+            max_record: 256 << 20,
+            max_bodies: 256 << 20,
             max_fragments: 4 << 20,
+            max_tls_held: 32 << 10,
             max_channels: 65_536,
+            max_lives: 65_536,
+            max_ended: 1_024,
+            max_stages: 262_144,
+            max_text: 64 << 20,
+            max_blobs: 65_536,
+            max_blob_bytes: 64 << 20,
         }
     }
 }

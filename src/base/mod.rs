@@ -1,7 +1,9 @@
 //! The ground that every room stands on: findings, limits, time and safe text.
 //! Never reads, never prints, never knows a protocol.
 
+pub mod codec;
 mod finding;
+pub mod json;
 mod limits;
 pub mod secret;
 mod span;

@@ -20,8 +20,11 @@ pub fn push_clean(out: &mut String, text: &str) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             c if !is_unsafe(c) => out.push(c),
-            c if (c as u32) < 0x100 => drop(write!(out, "\\x{:02x}", c as u32)),
-            c => drop(write!(out, "\\u{{{:x}}}", c as u32)),
+            c => {
+                let code = c as u32;
+                let _ =
+                    if code < 0x100 { write!(out, "\\x{code:02x}") } else { write!(out, "\\u{{{code:x}}}") };
+            }
         }
     }
 }
@@ -38,7 +41,7 @@ pub fn push_clean_bytes(out: &mut String, bytes: &[u8]) {
     for chunk in bytes.utf8_chunks() {
         push_clean(out, chunk.valid());
         for byte in chunk.invalid() {
-            drop(write!(out, "\\x{byte:02x}"));
+            let _ = write!(out, "\\x{byte:02x}");
         }
     }
 }

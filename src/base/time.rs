@@ -20,51 +20,60 @@ impl Timestamp {
         (micros.is_finite() && micros.abs() < 9e15).then(|| Self((micros as i64).saturating_mul(1_000)))
     }
 
+    /// Whole seconds since 1970 of an RFC 3339 text, of any year from 0 to 9999.
+    pub fn parse_seconds(text: &str) -> Option<i64> {
+        read(text).map(|(seconds, _)| seconds)
+    }
+
     /// Reads RFC 3339 (`2026-11-30T10:15:02.123456Z`, any offset, a blank for the `T`,
     /// up to nine digits of fraction; more are dropped).
     pub fn parse(text: &str) -> Option<Self> {
-        let b = text.trim().as_bytes();
-        let number = |from: usize, len: usize| -> Option<i64> {
-            let digits = b.get(from..from + len)?;
-            digits.iter().try_fold(0i64, |n, d| d.is_ascii_digit().then(|| n * 10 + i64::from(d - b'0')))
-        };
-        let sep = |at: usize, any: &[u8]| b.get(at).is_some_and(|c| any.contains(c));
-        let (year, month, day) = (number(0, 4)?, number(5, 2)?, number(8, 2)?);
-        let (hour, minute, second) = (number(11, 2)?, number(14, 2)?, number(17, 2)?);
-        let seps = sep(4, b"-") && sep(7, b"-") && sep(10, b"Tt ") && sep(13, b":") && sep(16, b":");
-        if !seps
-            || !(1..=12).contains(&month)
-            || !(1..=31).contains(&day)
-            || hour > 24
-            || minute > 59
-            || second > 60
-        {
-            return None;
-        }
-        let mut at = 19;
-        let mut nanos = 0;
-        if sep(at, b".,") {
-            at += 1;
-            let mut scale = 100_000_000;
-            while let Some(d) = b.get(at).filter(|d| d.is_ascii_digit()) {
-                nanos += i64::from(d - b'0') * scale;
-                scale /= 10;
-                at += 1;
-            }
-        }
-        let offset = match b.get(at) {
-            None | Some(b'Z' | b'z') => 0,
-            Some(sign @ (b'+' | b'-')) => {
-                let minutes_at = if sep(at + 3, b":") { at + 4 } else { at + 3 };
-                let minutes = number(at + 1, 2)? * 60 + number(minutes_at, 2).unwrap_or(0);
-                if *sign == b'+' { minutes } else { -minutes }
-            }
-            Some(_) => return None,
-        };
-        let seconds =
-            days_from_civil(year, month, day) * 86_400 + hour * 3_600 + (minute - offset) * 60 + second;
-        Some(Self::from_parts(seconds, nanos))
+        read(text).map(|(seconds, nanos)| Self::from_parts(seconds, nanos))
     }
+}
+
+/// Seconds since 1970 and nanoseconds of an RFC 3339 text.
+fn read(text: &str) -> Option<(i64, i64)> {
+    let b = text.trim().as_bytes();
+    let number = |from: usize, len: usize| -> Option<i64> {
+        let digits = b.get(from..from + len)?;
+        digits.iter().try_fold(0i64, |n, d| d.is_ascii_digit().then(|| n * 10 + i64::from(d - b'0')))
+    };
+    let sep = |at: usize, any: &[u8]| b.get(at).is_some_and(|c| any.contains(c));
+    let (year, month, day) = (number(0, 4)?, number(5, 2)?, number(8, 2)?);
+    let (hour, minute, second) = (number(11, 2)?, number(14, 2)?, number(17, 2)?);
+    let seps = sep(4, b"-") && sep(7, b"-") && sep(10, b"Tt ") && sep(13, b":") && sep(16, b":");
+    if !seps
+        || !(1..=12).contains(&month)
+        || !(1..=31).contains(&day)
+        || hour > 24
+        || minute > 59
+        || second > 60
+    {
+        return None;
+    }
+    let mut at = 19;
+    let mut nanos = 0;
+    if sep(at, b".,") {
+        at += 1;
+        let mut scale = 100_000_000;
+        while let Some(d) = b.get(at).filter(|d| d.is_ascii_digit()) {
+            nanos += i64::from(d - b'0') * scale;
+            scale /= 10;
+            at += 1;
+        }
+    }
+    let offset = match b.get(at) {
+        None | Some(b'Z' | b'z') => 0,
+        Some(sign @ (b'+' | b'-')) => {
+            let minutes_at = if sep(at + 3, b":") { at + 4 } else { at + 3 };
+            let minutes = number(at + 1, 2)? * 60 + number(minutes_at, 2).unwrap_or(0);
+            if *sign == b'+' { minutes } else { -minutes }
+        }
+        Some(_) => return None,
+    };
+    let seconds = days_from_civil(year, month, day) * 86_400 + hour * 3_600 + (minute - offset) * 60 + second;
+    Some((seconds, nanos))
 }
 
 impl fmt::Display for Timestamp {

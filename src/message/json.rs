@@ -25,7 +25,8 @@ use crate::{
 
 use super::{Node, NodeKind, Tree};
 
-pub use scalar::push_string;
+use crate::base::json::push_string;
+pub use redact::holds_secret;
 
 /// How far encodings inside fields are opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,10 +3,12 @@
 
 mod frame;
 mod http;
+mod lane;
 mod packet;
 
 pub use frame::{Codec, Envelope, Frame, Lane, Protocol, Role};
 pub use http::{Conn, End, Head, Header, Headers, HttpEvent, HttpPart, Start, StreamKey};
+pub use lane::{LaneEvent, LanePart};
 pub use packet::{Linktype, Packet};
 
 /// Who sends: the side of a call that bytes belong to.

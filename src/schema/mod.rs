@@ -22,6 +22,7 @@ pub use plan::{
     Annotation, Cardinality, Encoding, EnumId, EnumPlan, FieldId, FieldPlan, Inner, Kind, Method, Nested,
     OneofPlan, Presence, TypeId, TypePlan, WellKnown,
 };
+pub use secrets::is_secret_name;
 
 /// Every type, enum and method that is loaded.
 #[derive(Clone, Debug, Default)]

@@ -45,7 +45,7 @@ const NAMES: &[&str] = &[
 ];
 
 /// Whether a field of this name holds a credential: one of [`NAMES`], alone or after `_`.
-pub(super) fn is_secret_name(name: &str) -> bool {
+pub fn is_secret_name(name: &str) -> bool {
     let name = snake_case(name);
     NAMES.iter().any(|known| {
         name.strip_suffix(known).is_some_and(|before| before.is_empty() || before.ends_with('_'))

@@ -43,6 +43,9 @@ pub enum StreamPart {
     },
     /// Bytes that were sent but are not in the capture: exactly this many.
     Gap(u64),
+    /// Bytes that were sent but cannot be given, of unknown number: the connection was joined late, or
+    /// TLS records were lost whose content has no fixed length. What follows has no known place.
+    Lost,
     /// The sender closed its direction (FIN, or TLS close_notify).
     Fin,
     /// The connection was reset, or gave way to another on the same ports.

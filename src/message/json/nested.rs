@@ -7,10 +7,10 @@ use crate::{
     schema::{Encoding, Inner, Nested, TypeId},
 };
 
-use super::{Writer, push_string, scalar};
+use super::{Writer, push_string};
 
 /// How many encodings inside each other are opened.
-const MAX_LEVEL: usize = 16;
+pub(super) const MAX_LEVEL: usize = 16;
 
 /// Length of a blob's id in bytes (SHA-256).
 const ID_LEN: usize = 32;
@@ -45,7 +45,7 @@ impl Writer<'_, '_> {
         done
     }
 
-    fn opened(
+    pub(super) fn opened(
         &mut self,
         encoding: &str,
         ty: Option<TypeId>,
@@ -104,16 +104,13 @@ impl Writer<'_, '_> {
     }
 
     fn binary(&mut self, bytes: &[u8]) -> bool {
-        if self.options.redact && self.holds_secret(bytes, None) {
-            push_string(self.out, secret::REDACTED);
-            self.note(Tree::ROOT);
-        } else {
+        if !(self.options.redact && self.bytes_with_secret(Tree::ROOT, "protobuf", bytes, None)) {
             self.plain_base64(bytes);
         }
         true
     }
 
-    fn inner_message(&mut self, ty: Option<TypeId>, bytes: &[u8]) -> bool {
+    pub(super) fn inner_message(&mut self, ty: Option<TypeId>, bytes: &[u8]) -> bool {
         let mut tree = Tree::new();
         let mut findings = Vec::new();
         decode(self.schema, ty, bytes, self.options.limits, &mut tree, &mut findings);
@@ -161,7 +158,7 @@ impl Writer<'_, '_> {
         let mut escaped = false;
         for c in masked.as_deref().unwrap_or(text).chars() {
             if in_string && is_unsafe(c) {
-                scalar::escape(self.out, c);
+                crate::base::json::push_escape(self.out, c);
             } else if in_string || !c.is_ascii_whitespace() {
                 self.out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
             }

@@ -2,11 +2,12 @@
 //! Never shows what it cannot tell: bytes that broke off a type with secrets are hidden whole.
 
 use crate::{
-    base::{Code, Severity, secret},
+    base::{Code, Limits, Severity, secret},
     message::{NodeKind, Tree, decode::decode, guess, path_of, wire},
-    schema::{FieldPlan, TypeId},
+    schema::{FieldPlan, Schema, TypeId},
 };
 
+use super::nested::MAX_LEVEL;
 use super::{Writer, push_string};
 
 /// Paths named in a finding.
@@ -65,8 +66,9 @@ impl Writer<'_, '_> {
         Some(masked)
     }
 
-    /// Whether text is the hex or base64 of a message in which a secret is set.
-    pub(super) fn holds_secret_text(&self, field: &FieldPlan, text: &str) -> bool {
+    /// Writes text that is the hex or base64 of a message in which a secret is set as that message, its secrets
+    /// hidden: the rest can be read, and no copy of the secret is left. False where it is no such text.
+    pub(super) fn text_with_secret(&mut self, at: u32, field: &FieldPlan, text: &str) -> bool {
         if !self.options.redact || self.schema.secret_roots().is_empty() || text.len() < 2 * MIN_TRIED {
             return false;
         }
@@ -74,14 +76,32 @@ impl Writer<'_, '_> {
         let bytes = text.as_bytes();
         if bytes.iter().all(u8::is_ascii_hexdigit) {
             let even = bytes.get(..bytes.len() & !1).unwrap_or_default();
-            return hex_simd::decode_to_vec(even).is_ok_and(|bytes| self.holds_secret(&bytes, inner));
+            return hex_simd::decode_to_vec(even)
+                .is_ok_and(|raw| self.bytes_with_secret(at, "hex", &raw, inner));
         }
         let plain = text.trim_end_matches('=').as_bytes();
         let is_base64 = plain.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'));
-        is_base64
-            && base64_simd::STANDARD_NO_PAD
-                .decode_to_vec(plain)
-                .is_ok_and(|bytes| self.holds_secret(&bytes, inner))
+        let raw = is_base64.then(|| base64_simd::STANDARD_NO_PAD.decode_to_vec(plain).ok()).flatten();
+        raw.is_some_and(|raw| self.bytes_with_secret(at, "base64", &raw, inner))
+    }
+
+    /// The same for bytes.
+    pub(super) fn bytes_with_secret(
+        &mut self,
+        at: u32,
+        encoding: &str,
+        bytes: &[u8],
+        inner: Option<TypeId>,
+    ) -> bool {
+        let Some(ty) = self.secret_message(bytes, inner) else { return false };
+        let begin = self.out.len();
+        if self.level >= MAX_LEVEL
+            || !self.opened(encoding, Some(ty), None, |w| w.inner_message(Some(ty), bytes))
+        {
+            self.out.truncate(begin);
+            self.hide(at);
+        }
+        true
     }
 
     /// Whether bytes that broke off may show a secret: in the field that was cut, or in hex digits.
@@ -117,27 +137,45 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// Whether bytes decode cleanly as `inner`, or as some message that can stand alone, with a secret set.
-    pub(super) fn holds_secret(&self, bytes: &[u8], inner: Option<TypeId>) -> bool {
-        if bytes.len() < MIN_TRIED || self.schema.secret_roots().is_empty() || !guess::is_message(bytes) {
-            return false;
-        }
-        let inner = inner.filter(|ty| self.schema.ty(*ty).reaches_secret);
-        let mut tree = Tree::new();
-        let mut findings = Vec::new();
-        inner.iter().chain(self.schema.secret_roots()).any(|ty| {
-            findings.clear();
-            decode(self.schema, Some(*ty), bytes, self.options.limits, &mut tree, &mut findings);
-            let clean =
-                !findings.iter().any(|f| f.severity == Severity::Error || f.code == Code::ProtoUnknownField);
-            // What the schema says lies here needs no proof by a clean decode.
-            (clean || Some(*ty) == inner) && has_secret(self.schema, &tree)
-        })
+    fn secret_message(&self, bytes: &[u8], inner: Option<TypeId>) -> Option<TypeId> {
+        secret_message(self.schema, self.options.limits, bytes, inner)
     }
 }
 
+/// Whether bytes, or what they are the hex or base64 of, decode as a message in which a secret is set.
+pub fn holds_secret(schema: &Schema, limits: &Limits, bytes: &[u8]) -> bool {
+    if schema.secret_roots().is_empty() || bytes.len() < MIN_TRIED {
+        return false;
+    }
+    let holds = |raw: &[u8]| secret_message(schema, limits, raw, None).is_some();
+    if bytes.iter().all(u8::is_ascii_hexdigit) {
+        let even = bytes.get(..bytes.len() & !1).unwrap_or_default();
+        return hex_simd::decode_to_vec(even).is_ok_and(|raw| holds(&raw));
+    }
+    let is_base64 = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
+    holds(bytes)
+        || bytes.iter().all(is_base64) && base64_simd::forgiving_decode_to_vec(bytes).is_ok_and(|raw| holds(&raw))
+}
+
+/// The type as which bytes decode cleanly with a secret set: `inner`, or one that can stand alone.
+fn secret_message(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<TypeId>) -> Option<TypeId> {
+    if bytes.len() < MIN_TRIED || schema.secret_roots().is_empty() || !guess::is_message(bytes) {
+        return None;
+    }
+    let inner = inner.filter(|ty| schema.ty(*ty).reaches_secret);
+    let mut tree = Tree::new();
+    let mut findings = Vec::new();
+    inner.iter().chain(schema.secret_roots()).copied().find(|ty| {
+        findings.clear();
+        decode(schema, Some(*ty), bytes, limits, &mut tree, &mut findings);
+        let clean = !findings.iter().any(|f| f.severity == Severity::Error || f.code == Code::ProtoUnknownField);
+        // What the schema says lies here needs no proof by a clean decode.
+        (clean || Some(*ty) == inner) && has_secret(schema, &tree)
+    })
+}
+
 /// Whether a secret field is set somewhere, or a message in which one can lie broke off.
-fn has_secret(schema: &crate::schema::Schema, tree: &Tree) -> bool {
+fn has_secret(schema: &Schema, tree: &Tree) -> bool {
     let mut parents: Vec<(u32, u32)> = Vec::new();
     for (at, node) in tree.nodes.iter().enumerate() {
         let at = at as u32;

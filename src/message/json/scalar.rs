@@ -2,7 +2,7 @@
 //! Never writes a control, invisible or bidirectional character raw.
 
 use crate::{
-    base::text::is_unsafe,
+    base::json::push_string,
     message::{Expand, Node},
     schema::{FieldPlan, Kind, TypeId},
 };
@@ -24,73 +24,6 @@ pub(super) fn zigzag(kind: Kind, bits: u64) -> i64 {
         return i64::from((bits >> 1) as i32 ^ -((bits & 1) as i32));
     }
     (bits >> 1) as i64 ^ -((bits & 1) as i64)
-}
-
-/// Appends a JSON string.
-pub fn push_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    let bytes = text.as_bytes();
-    let mut from = 0;
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let class = CLASS.get(usize::from(*byte)).copied().unwrap_or_default();
-        if class == 0 {
-            at += 1;
-            continue;
-        }
-        let Some(c) = text.get(at..).and_then(|t| t.chars().next()) else {
-            at += 1;
-            continue;
-        };
-        let end = at + c.len_utf8();
-        if class == 1 || is_unsafe(c) {
-            out.extend_from_slice(bytes.get(from..at).unwrap_or_default());
-            escape(out, c);
-            from = end;
-        }
-        at = end;
-    }
-    out.extend_from_slice(bytes.get(from..).unwrap_or_default());
-    out.push(b'"');
-}
-
-/// 0: plain; 1: always escaped; 2: may begin an unsafe character.
-const CLASS: [u8; 256] = {
-    let mut class = [0; 256];
-    let mut i = 0;
-    while i < 0x20 {
-        class[i] = 1;
-        i += 1;
-    }
-    class[b'"' as usize] = 1;
-    class[b'\\' as usize] = 1;
-    class[0x7f] = 1;
-    // Lead bytes of U+0080.., U+061C, U+180E, U+2000.., U+FEFF and U+FFF9.., U+E0000..
-    class[0xc2] = 2;
-    class[0xd8] = 2;
-    class[0xe1] = 2;
-    class[0xe2] = 2;
-    class[0xef] = 2;
-    class[0xf3] = 2;
-    class
-};
-
-/// Appends one character escaped.
-pub(super) fn escape(out: &mut Vec<u8>, c: char) {
-    match c {
-        '"' => out.extend_from_slice(b"\\\""),
-        '\\' => out.extend_from_slice(b"\\\\"),
-        '\n' => out.extend_from_slice(b"\\n"),
-        '\r' => out.extend_from_slice(b"\\r"),
-        '\t' => out.extend_from_slice(b"\\t"),
-        '\u{8}' => out.extend_from_slice(b"\\b"),
-        '\u{c}' => out.extend_from_slice(b"\\f"),
-        c => {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
-            }
-        }
-    }
 }
 
 /// Appends base64 with padding, without quotes.
@@ -171,7 +104,7 @@ impl Writer<'_, '_> {
         let masked = self.masked(at, bytes);
         let bytes = masked.as_deref().unwrap_or(bytes);
         match simdutf8::basic::from_utf8(bytes) {
-            Ok(text) if self.holds_secret_text(field, text) => self.hide(at),
+            Ok(text) if self.text_with_secret(at, field, text) => {}
             Ok(text) => push_string(self.out, text),
             Err(_) => {
                 self.out.extend_from_slice(b"{\"$bytes\":\"");
@@ -196,8 +129,8 @@ impl Writer<'_, '_> {
 
     /// Base64 in quotes, what is secret in it hidden.
     pub(super) fn base64(&mut self, at: u32, bytes: &[u8], inner: Option<TypeId>) {
-        if self.options.redact && self.holds_secret(bytes, inner) {
-            return self.hide(at);
+        if self.options.redact && self.bytes_with_secret(at, "protobuf", bytes, inner) {
+            return;
         }
         let masked = self.masked(at, bytes);
         self.out.push(b'"');

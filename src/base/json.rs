@@ -1,0 +1,110 @@
+//! JSON text as every room writes it: valid, and safe to show on a terminal.
+//! Never builds a tree.
+
+use super::text::is_unsafe;
+
+/// Appends a JSON string with its quotes. Besides what RFC 8259 asks for, characters that could
+/// act on a terminal (C1, bidirectional and zero-width controls) are written as `\uXXXX`.
+pub fn push_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let class = CLASS.get(usize::from(*byte)).copied().unwrap_or_default();
+        if class == 0 {
+            at += 1;
+            continue;
+        }
+        let Some(c) = text.get(at..).and_then(|t| t.chars().next()) else {
+            at += 1;
+            continue;
+        };
+        let end = at + c.len_utf8();
+        if class == 1 || is_unsafe(c) {
+            out.extend_from_slice(bytes.get(from..at).unwrap_or_default());
+            push_escape(out, c);
+            from = end;
+        }
+        at = end;
+    }
+    out.extend_from_slice(bytes.get(from..).unwrap_or_default());
+    out.push(b'"');
+}
+
+/// 0: plain; 1: always escaped; 2: may begin an unsafe character.
+const CLASS: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut i = 0;
+    while i < 0x20 {
+        class[i] = 1;
+        i += 1;
+    }
+    class[b'"' as usize] = 1;
+    class[b'\\' as usize] = 1;
+    class[0x7f] = 1;
+    // Lead bytes of U+0080.., U+061C, U+180E, U+2000.., U+FEFF and U+FFF9.., U+E0000..
+    class[0xc2] = 2;
+    class[0xd8] = 2;
+    class[0xe1] = 2;
+    class[0xe2] = 2;
+    class[0xef] = 2;
+    class[0xf3] = 2;
+    class
+};
+
+/// Appends one character escaped.
+pub fn push_escape(out: &mut Vec<u8>, c: char) {
+    match c {
+        '"' => out.extend_from_slice(b"\\\""),
+        '\\' => out.extend_from_slice(b"\\\\"),
+        '\n' => out.extend_from_slice(b"\\n"),
+        '\r' => out.extend_from_slice(b"\\r"),
+        '\t' => out.extend_from_slice(b"\\t"),
+        '\u{8}' => out.extend_from_slice(b"\\b"),
+        '\u{c}' => out.extend_from_slice(b"\\f"),
+        c => {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+            }
+        }
+    }
+}
+
+/// Appends `"key":`, with a comma before it where the object is not empty. `key` needs no escape.
+pub fn push_key(out: &mut Vec<u8>, key: &str) {
+    if !matches!(out.last(), Some(b'{' | b'[') | None) {
+        out.push(b',');
+    }
+    out.push(b'"');
+    out.extend_from_slice(key.as_bytes());
+    out.extend_from_slice(b"\":");
+}
+
+/// Appends a number.
+pub fn push_number(out: &mut Vec<u8>, number: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Appends a string or `null`.
+pub fn push_optional(out: &mut Vec<u8>, text: Option<&str>) {
+    match text {
+        Some(text) => push_string(out, text),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_what_a_terminal_would_act_on() {
+        let mut out = Vec::new();
+        push_string(&mut out, "a\"\\\n\u{1b}\u{7f}\u{9b}\u{202e}é😀\u{e0001}");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "\"a\\\"\\\\\\n\\u001b\\u007f\\u009b\\u202eé😀\\udb40\\udc01\""
+        );
+    }
+}

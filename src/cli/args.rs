@@ -1,0 +1,283 @@
+//! The command line as typed.
+//! Never looks at the environment, a file or the terminal; `setup` settles all that.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Inspect captured Connect, gRPC and gRPC-Web traffic.
+///
+/// Reads packet captures, HAR files, mitmproxy flows, proxy logs, raw bodies and hex, cuts the streams into
+/// frames, and decodes them by the .proto files given at run time. A schema for the Agent Bidi / RunSSE
+/// protocol is built in.
+#[derive(Parser, Debug)]
+#[command(name = "rpcshark", version, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Print one record per frame
+    ///
+    /// JSON Lines when piped, one coloured line per frame on a terminal.
+    #[command(
+        after_help = "Examples:\n  rpcshark decode session.har\n  rpcshark decode session.har | jq .message\n  \
+                            tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin"
+    )]
+    Decode(Decode),
+    /// Say what schema is loaded
+    Schema(SchemaArgs),
+}
+
+/// `decode`.
+#[derive(Args, Debug)]
+pub struct Decode {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `schema`.
+#[derive(Args, Debug)]
+pub struct SchemaArgs {
+    /// What to print.
+    #[command(subcommand)]
+    pub command: SchemaCommand,
+}
+
+/// The commands of `schema`.
+#[derive(Subcommand, Debug)]
+pub enum SchemaCommand {
+    /// List the methods, messages and enums that are loaded
+    List {
+        #[command(flatten)]
+        schema: SchemaOptions,
+    },
+    /// Show a message, enum or service with its fields
+    Show {
+        /// Full name of a message, enum or service
+        name: String,
+        #[command(flatten)]
+        schema: SchemaOptions,
+    },
+}
+
+/// Where schemas come from.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Schema")]
+pub struct SchemaOptions {
+    /// Root folder for imports; without --proto, every .proto below it is loaded
+    #[arg(short = 'I', long = "proto-path", value_name = "DIR")]
+    pub proto_path: Vec<PathBuf>,
+    /// A .proto file to load
+    #[arg(long, value_name = "FILE")]
+    pub proto: Vec<PathBuf>,
+    /// A compiled descriptor set (protoc --descriptor_set_out, buf build)
+    #[arg(long, value_name = "FILE")]
+    pub descriptor_set: Vec<PathBuf>,
+    /// Leave out the built-in schema and dialect
+    #[arg(long)]
+    pub no_builtin: bool,
+    /// Go on where a file that only options need (google/api, buf/validate) is not there
+    #[arg(long)]
+    pub allow_missing_imports: bool,
+    /// Protocol knowledge for another protocol (see docs/DIALECTS.md)
+    #[arg(long, value_name = "FILE")]
+    pub dialect: Vec<PathBuf>,
+}
+
+/// How the input is read.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Input")]
+pub struct InputOptions {
+    /// Skip detection: pcap, pcapng, har, flow, saz, raw, message, hex, base64, jsonl, sqlite
+    #[arg(long, value_name = "FORMAT")]
+    pub from: Option<String>,
+    /// Message type of a body that does not say (raw bodies, hex)
+    #[arg(long = "as", value_name = "TYPE")]
+    pub as_type: Option<String>,
+    /// Encoding of compressed frames that nothing declares: gzip, deflate, br, zstd, snappy
+    #[arg(long, value_name = "NAME")]
+    pub encoding: Option<String>,
+    /// Types of an RPC that no schema lists
+    #[arg(long, value_name = "PATH=REQ,RES")]
+    pub map: Vec<String>,
+    /// TLS secrets, as browsers and curl write with SSLKEYLOGFILE
+    #[arg(long, value_name = "FILE")]
+    pub keylog: Vec<PathBuf>,
+    /// What a raw body is, where nothing says
+    #[arg(long, value_enum, default_value = "connect")]
+    pub protocol: RawProtocol,
+    /// What a port speaks, when detection is wrong
+    #[arg(long, value_name = "PORT=http|h2|tls")]
+    pub decode_as: Vec<String>,
+    /// Keep reading a growing file
+    #[arg(long)]
+    pub follow: bool,
+    /// Longest frame that is kept (K, M and G are binary)
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub max_frame: Option<u64>,
+    /// Longest result of undoing one encoding
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub max_inflate: Option<u64>,
+    /// Deepest nesting of messages
+    #[arg(long, value_name = "N")]
+    pub max_depth: Option<usize>,
+    /// Worker threads [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+}
+
+/// What is printed.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Output")]
+pub struct OutputOptions {
+    /// Output form [default: text on a terminal, else jsonl]
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// A path to print with --format fields; several are several columns
+    #[arg(short = 'e', value_name = "PATH")]
+    pub fields: Vec<String>,
+    /// Settings of --format fields: header=y|n, separator=CHAR (/t, /s), occurrence=a|f|l, aggregator=CHAR, quote=n|d|s
+    #[arg(short = 'E', value_name = "KEY=VALUE", value_delimiter = ',')]
+    pub field_settings: Vec<String>,
+    /// Stop after N records
+    #[arg(short = 'c', value_name = "N")]
+    pub limit: Option<u64>,
+    /// Print nothing: the exit code tells
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+    /// Print the number of records alone
+    #[arg(long)]
+    pub count: bool,
+    /// How times are shown in text
+    #[arg(long, value_enum, default_value = "relative")]
+    pub time: Time,
+    /// Add a hex dump of each payload
+    #[arg(short = 'x')]
+    pub hex: bool,
+    /// Add the message tree with field numbers and types
+    #[arg(short = 'V')]
+    pub tree: bool,
+    /// Colour
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+    /// Show credentials instead of [redacted]
+    #[arg(long)]
+    pub show_secrets: bool,
+    /// How far encodings inside fields are opened [default: carrier for jsonl, all elsewhere]
+    #[arg(long, value_enum)]
+    pub expand: Option<Expand>,
+    /// Print unset fields that have no presence
+    #[arg(long)]
+    pub emit_defaults: bool,
+    /// lowerCamelCase keys in messages
+    #[arg(long)]
+    pub json_names: bool,
+    /// Exit with 1 when any part of the capture was damaged
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// `--protocol`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawProtocol {
+    /// 0x02 ends the stream
+    Connect,
+    /// Only 0x01 is defined
+    Grpc,
+    /// 0x80 holds trailers
+    GrpcWeb,
+}
+
+/// `--format`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people
+    Text,
+    /// One array
+    Json,
+    /// One object a line
+    Jsonl,
+    /// The paths given with -e, tab-separated
+    Fields,
+}
+
+/// `--time`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {
+    /// Seconds since the first frame
+    Relative,
+    /// Date and time, UTC
+    Absolute,
+    /// Seconds since the frame before
+    Delta,
+    /// Seconds since 1970
+    Epoch,
+}
+
+/// `--color`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Color {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// `--expand`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expand {
+    /// Canonical ProtoJSON throughout
+    None,
+    /// A carried message becomes the record's message
+    Carrier,
+    /// Encodings inside fields are opened too
+    All,
+}
+
+/// Reads `4096`, `64K`, `16M`, `1GiB`.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| format!("expected a number of bytes like 65536 or 64M, found '{text}'"))?;
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        unit => return Err(format!("unknown unit '{unit}': use K, M or G")),
+    };
+    number.checked_mul(1 << shift).ok_or_else(|| format!("'{text}' is too large"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("64M"), Ok(64 << 20));
+        assert_eq!(size("12"), Ok(12));
+        assert!(size("x").is_err() && size("1T").is_err() && size("99999999999G").is_err());
+    }
+}

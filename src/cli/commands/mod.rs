@@ -1,0 +1,5 @@
+//! One command a file.
+//! Never shares state between them.
+
+pub mod decode;
+pub mod schema;

@@ -1,0 +1,133 @@
+//! `schema`: what is loaded.
+//! Never reads a capture.
+
+use std::io::{self, Write};
+
+use anyhow::{Result, bail};
+
+use rpcshark::base::text::{clean, nearest};
+use rpcshark::schema::{Cardinality, FieldPlan, Kind, Presence, Schema, TypePlan};
+
+use crate::cli::args::{SchemaArgs, SchemaCommand};
+use crate::cli::exit::Exit;
+use crate::cli::setup;
+
+/// Runs the command.
+pub fn run(args: SchemaArgs) -> Result<Exit> {
+    let mut out = Vec::new();
+    match args.command {
+        SchemaCommand::List { schema } => list(&setup::schema(&schema)?.0, &mut out)?,
+        SchemaCommand::Show { name, schema } => show(&setup::schema(&schema)?.0, &name, &mut out)?,
+    }
+    io::stdout().write_all(&out)?;
+    Ok(Exit::Done)
+}
+
+/// One line each: `rpc`, `message` or `enum`, and the full name.
+fn list(schema: &Schema, out: &mut Vec<u8>) -> Result<()> {
+    for method in schema.methods() {
+        let stream = |on: bool| if on { "stream " } else { "" };
+        writeln!(
+            out,
+            "rpc {} ({}{}) returns ({}{})",
+            method.name,
+            stream(method.client_streaming),
+            schema.ty(method.input).name,
+            stream(method.server_streaming),
+            schema.ty(method.output).name
+        )?;
+    }
+    for (_, plan) in schema.types().filter(|(_, t)| !t.map_entry) {
+        writeln!(out, "message {}", plan.name)?;
+    }
+    for (_, plan) in schema.enums() {
+        writeln!(out, "enum {}", plan.name)?;
+    }
+    Ok(())
+}
+
+fn show(schema: &Schema, name: &str, out: &mut Vec<u8>) -> Result<()> {
+    if let Some(ty) = schema.type_by_name(name) {
+        return message(schema, schema.ty(ty), out);
+    }
+    if let Some(plan) = schema.enum_by_name(name).and_then(|id| schema.enum_plan(id)) {
+        writeln!(out, "enum {} {{", plan.name)?;
+        for (number, value) in plan.values() {
+            writeln!(out, "  {value} = {number};")?;
+        }
+        writeln!(out, "}}")?;
+        return Ok(());
+    }
+    let methods: Vec<_> =
+        schema.methods().iter().filter(|m| m.name.rsplit_once('/').is_some_and(|(s, _)| s == name)).collect();
+    if methods.is_empty() {
+        let services = schema.methods().iter().filter_map(|m| m.name.rsplit_once('/')).map(|(s, _)| s);
+        let names = schema
+            .types()
+            .map(|(_, t)| &*t.name)
+            .chain(schema.enums().map(|(_, e)| &*e.name))
+            .chain(services);
+        match nearest(name, names) {
+            Some(near) => bail!("no message, enum or service '{}'; did you mean '{near}'?", clean(name)),
+            None => bail!("no message, enum or service '{}'", clean(name)),
+        }
+    }
+    writeln!(out, "service {name} {{")?;
+    for method in methods {
+        let short = method.name.rsplit('/').next().unwrap_or(&method.name);
+        let stream = |on: bool| if on { "stream " } else { "" };
+        writeln!(
+            out,
+            "  rpc {short}({}{}) returns ({}{});",
+            stream(method.client_streaming),
+            schema.ty(method.input).name,
+            stream(method.server_streaming),
+            schema.ty(method.output).name
+        )?;
+    }
+    writeln!(out, "}}")?;
+    Ok(())
+}
+
+fn message(schema: &Schema, plan: &TypePlan, out: &mut Vec<u8>) -> Result<()> {
+    writeln!(out, "message {} {{", plan.name)?;
+    for (number, oneof) in plan.oneofs.iter().enumerate() {
+        writeln!(out, "  oneof {} {{", oneof.name)?;
+        for field in plan.fields.iter().filter(|f| f.oneof == Some(number as u16)) {
+            writeln!(out, "    {};", declaration(schema, field))?;
+        }
+        writeln!(out, "  }}")?;
+    }
+    for field in plan.fields.iter().filter(|f| f.oneof.is_none()) {
+        writeln!(out, "  {};", declaration(schema, field))?;
+    }
+    writeln!(out, "}}")?;
+    Ok(())
+}
+
+fn declaration(schema: &Schema, field: &FieldPlan) -> String {
+    let kind = |kind: Kind| match kind {
+        Kind::Message(ty) => schema.ty(ty).name.to_string(),
+        Kind::Enum(id) => schema.enum_plan(id).map_or_else(String::new, |e| e.name.to_string()),
+        scalar => scalar.name().to_owned(),
+    };
+    let (label, ty) = match (field.cardinality, field.presence) {
+        (Cardinality::Map, _) => {
+            let entry = field.kind.message().map(|ty| schema.ty(ty));
+            let part = |n| {
+                entry
+                    .and_then(|e| e.index_of(n).and_then(|i| e.field(i)))
+                    .map_or_else(String::new, |f| kind(f.kind))
+            };
+            ("", format!("map<{}, {}>", part(1), part(2)))
+        }
+        (Cardinality::Repeated, _) => ("repeated ", kind(field.kind)),
+        (_, Presence::Required) => ("required ", kind(field.kind)),
+        (_, Presence::Explicit) if field.oneof.is_none() && field.kind.message().is_none() => {
+            ("optional ", kind(field.kind))
+        }
+        _ => ("", kind(field.kind)),
+    };
+    let secret = if field.annotation.secret { " [secret]" } else { "" };
+    format!("{label}{ty} {} = {}{secret}", field.name, field.number)
+}

@@ -1,0 +1,82 @@
+//! What the operator is told on standard error: errors with a caret, findings of no frame, the summary.
+//! Never writes a byte of a capture or an argument that acts on a terminal.
+
+use std::io::Write;
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
+
+use rpcshark::base::text::clean;
+use rpcshark::{dialect, schema};
+
+/// Prints an error of the operator's.
+pub fn error(error: &anyhow::Error) {
+    if let Some(error) = error.downcast_ref::<schema::Error>() {
+        return schema_error("error", error);
+    }
+    if let Some(error) = error.downcast_ref::<dialect::Error>() {
+        return caret("error", &error.file, &error.text, error.span.clone(), &error.message, None);
+    }
+    line(&format!("error: {}", clean(&format!("{error:#}"))));
+}
+
+/// Prints a schema's error with a caret where it has a place.
+pub fn schema_error(level: &str, error: &schema::Error) {
+    match (&error.source_text, &error.span) {
+        (Some(text), Some(span)) => {
+            let file = match error.place {
+                Some((line, column)) => format!("{}:{line}:{column}", error.file),
+                None => error.file.clone(),
+            };
+            caret(level, &file, text, span.clone(), &error.message, error.help.as_deref());
+        }
+        _ => line(&format!("{level}: {}", clean(&error.to_string()))),
+    }
+}
+
+fn caret(
+    level: &str,
+    file: &str,
+    text: &str,
+    span: std::ops::Range<usize>,
+    message: &str,
+    help: Option<&str>,
+) {
+    line(&format!("{level}: {}: {}", clean(file), clean(message)));
+    // Only tabs and newlines may stay as they are in the quoted source: everything else is cleaned, of the
+    // same length in characters so that the caret stands where it should.
+    let source: String = text
+        .chars()
+        .map(|c| if c != '\n' && c != '\t' && rpcshark::base::text::is_unsafe(c) { '?' } else { c })
+        .collect();
+    let (start, end) = (
+        text[..span.start.min(text.len())].chars().count(),
+        text[..span.end.min(text.len())].chars().count(),
+    );
+    let byte = |n: usize| source.char_indices().nth(n).map_or(source.len(), |(at, _)| at);
+    let (start, end) = (byte(start), byte(end));
+    let mut diagnostic = MietteDiagnostic::new(clean(message))
+        .with_label(LabeledSpan::at(start..end.max(start + usize::from(start < source.len())), "here"));
+    if let Some(help) = help {
+        diagnostic = diagnostic.with_help(clean(help));
+    }
+    let report = Report::new(diagnostic).with_source_code(NamedSource::new(clean(file), source));
+    let theme = if colored::control::SHOULD_COLORIZE.should_colorize() {
+        GraphicalTheme::unicode()
+    } else {
+        GraphicalTheme::unicode_nocolor()
+    };
+    let mut out = String::new();
+    if GraphicalReportHandler::new_themed(theme)
+        .with_links(false)
+        .render_report(&mut out, report.as_ref())
+        .is_ok()
+    {
+        let shown: Vec<&str> = out.lines().skip(1).collect();
+        line(shown.join("\n").trim_end());
+    }
+}
+
+/// Prints a line on standard error; where that is closed, nobody wants to know.
+pub fn line(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}

@@ -1,0 +1,306 @@
+//! How calls end, as JSON: Connect's end of stream and errors, gRPC trailers and their status details.
+//! Never drops what it cannot decode: details of unknown types keep their bytes.
+
+use base64_simd as b64;
+use serde_json::{Map, Value};
+
+use crate::base::json::{push_key, push_number, push_string};
+use crate::base::secret::{REDACTED, mask_text};
+use crate::base::text::clean;
+use crate::base::{Code, Finding, Limits, Space, Span};
+use crate::schema::{Schema, is_secret_name};
+
+use super::{JsonOptions, NodeKind, Tree, decode, json};
+
+/// Appends Connect's EndStreamResponse or unary error as JSON (Connect protocol, Error Codes): `error.details[]`
+/// (or `details[]`) gain `decoded`, the message of their `type`.
+pub fn end_stream(
+    schema: &Schema,
+    payload: &[u8],
+    options: &JsonOptions<'_>,
+    limits: &Limits,
+    out: &mut Vec<u8>,
+    findings: &mut Vec<Finding>,
+) {
+    let Some(mut value) = parsed(payload, findings) else { return raw(payload, out) };
+    let error = match value.get_mut("error") {
+        Some(error) => Some(error),
+        None => Some(&mut value),
+    };
+    if let Some(Value::Array(details)) = error.and_then(|e| e.get_mut("details")) {
+        for detail in details.iter_mut().filter_map(Value::as_object_mut) {
+            decode_detail(schema, detail, options, limits, findings);
+        }
+    }
+    push_value(out, &value, options.redact);
+}
+
+/// Decodes `value` of one error detail by its `type`.
+fn decode_detail(
+    schema: &Schema,
+    detail: &mut Map<String, Value>,
+    options: &JsonOptions<'_>,
+    limits: &Limits,
+    findings: &mut Vec<Finding>,
+) {
+    let text = |name: &str| detail.get(name).and_then(Value::as_str);
+    let (Some(name), Some(encoded)) = (text("type"), text("value")) else { return };
+    let Ok(bytes) = b64::forgiving_decode_to_vec(encoded.as_bytes()) else {
+        findings.push(Finding::new(Code::CarrierBadEncoding, "expected base64").path("error.details.value"));
+        return;
+    };
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let Some(ty) = schema.type_by_name(name) else { return };
+    let mut tree = Tree::new();
+    let mut text = Vec::new();
+    decode(schema, Some(ty), &bytes, limits, &mut tree, findings);
+    json::write(schema, &tree, &bytes, options, &mut text, findings);
+    let Ok(decoded) = serde_json::from_slice(&text) else { return };
+    if options.redact && schema.ty(ty).reaches_secret {
+        detail.insert("value".to_owned(), Value::from(REDACTED));
+    }
+    detail.insert("decoded".to_owned(), decoded);
+}
+
+/// Appends trailers as an object by name; a repeated one is an array. `grpc-message` is percent-decoded, and
+/// `grpc-status-details-bin` decoded to google.rpc.Status (gRPC over HTTP/2, Responses).
+pub fn trailers<'a>(
+    schema: &Schema,
+    fields: impl Iterator<Item = (&'a str, &'a str)>,
+    options: &JsonOptions<'_>,
+    limits: &Limits,
+    out: &mut Vec<u8>,
+    findings: &mut Vec<Finding>,
+) {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, value) in fields {
+        match all.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => values.push(value),
+            None => all.push((name, vec![value])),
+        }
+    }
+    out.push(b'{');
+    for (i, (name, values)) in all.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        push_string(out, name);
+        out.push(b':');
+        if values.len() > 1 {
+            out.push(b'[');
+        }
+        for (k, value) in values.iter().enumerate() {
+            if k > 0 {
+                out.push(b',');
+            }
+            match *name {
+                "grpc-message" => push_string(out, &percent_decode(value)),
+                "grpc-status-details-bin" => details(schema, value, options, limits, out, findings),
+                _ if options.redact && is_secret_name(&name.replace('-', "_")) => push_string(out, REDACTED),
+                _ => push_string(out, value),
+            }
+        }
+        if values.len() > 1 {
+            out.push(b']');
+        }
+    }
+    out.push(b'}');
+}
+
+/// google.rpc.Status: `int32 code = 1; string message = 2; repeated google.protobuf.Any details = 3`. Read by number, so
+/// that no schema has to be loaded for it.
+fn details(
+    schema: &Schema,
+    value: &str,
+    options: &JsonOptions<'_>,
+    limits: &Limits,
+    out: &mut Vec<u8>,
+    findings: &mut Vec<Finding>,
+) {
+    let Ok(bytes) = b64::forgiving_decode_to_vec(value.as_bytes()) else {
+        findings
+            .push(Finding::new(Code::CarrierBadEncoding, "expected base64").path("grpc-status-details-bin"));
+        return push_string(out, value);
+    };
+    let mut tree = Tree::new();
+    decode(schema, None, &bytes, limits, &mut tree, findings);
+    let part = |number: u32| {
+        tree.children(Tree::ROOT).filter(move |(_, n)| n.number == number && n.kind != NodeKind::Rest)
+    };
+    out.push(b'{');
+    push_key(out, "code");
+    push_number(out, part(1).last().map_or(0, |(_, n)| n.bits as i32));
+    push_key(out, "message");
+    push_string(
+        out,
+        &part(2)
+            .last()
+            .map_or_else(String::new, |(_, n)| String::from_utf8_lossy(n.bytes(&bytes)).into_owned()),
+    );
+    push_key(out, "details");
+    out.push(b'[');
+    for (i, (_, node)) in part(3).enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        any(schema, node.bytes(&bytes), options, limits, out, findings);
+    }
+    out.extend_from_slice(b"]}");
+}
+
+/// An Any in wire format, as ProtoJSON writes one.
+fn any(
+    schema: &Schema,
+    wire: &[u8],
+    options: &JsonOptions<'_>,
+    limits: &Limits,
+    out: &mut Vec<u8>,
+    findings: &mut Vec<Finding>,
+) {
+    let mut tree = Tree::new();
+    let known = schema.type_by_name("google.protobuf.Any");
+    decode(schema, known, wire, limits, &mut tree, findings);
+    json::write(schema, &tree, wire, options, out, findings);
+}
+
+/// Appends JSON of no schema: cleaned, and secrets replaced by the names of their members.
+pub fn free_json(payload: &[u8], options: &JsonOptions<'_>, out: &mut Vec<u8>, findings: &mut Vec<Finding>) {
+    match parsed(payload, findings) {
+        Some(value) => push_value(out, &value, options.redact),
+        None => raw(payload, out),
+    }
+}
+
+fn parsed(payload: &[u8], findings: &mut Vec<Finding>) -> Option<Value> {
+    match serde_json::from_slice(payload) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            let at = byte_offset(payload, error.line(), error.column()) as u64;
+            let text = format!("expected JSON: {}", clean(&error.to_string()));
+            findings.push(Finding::new(Code::JsonMalformed, text).at(Span::new(Space::Payload, at, at)));
+            None
+        }
+    }
+}
+
+/// The offset of a line and column, both from 1.
+fn byte_offset(text: &[u8], line: usize, column: usize) -> usize {
+    let before: usize =
+        text.split_inclusive(|b| *b == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum();
+    (before + column.saturating_sub(1)).min(text.len())
+}
+
+/// What is no JSON: its text, cut to what a person reads.
+fn raw(payload: &[u8], out: &mut Vec<u8>) {
+    const MOST: usize = 1 << 16;
+    let text = String::from_utf8_lossy(payload.get(..MOST).unwrap_or(payload));
+    push_string(out, &text);
+}
+
+/// Appends a JSON value; serde_json has bounded its depth.
+fn push_value(out: &mut Vec<u8>, value: &Value, redact: bool) {
+    match value {
+        Value::String(text) if redact => push_string(out, mask_text(text).as_deref().unwrap_or(text)),
+        Value::String(text) => push_string(out, text),
+        Value::Array(items) => {
+            out.push(b'[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                push_value(out, item, redact);
+            }
+            out.push(b']');
+        }
+        Value::Object(members) => {
+            out.push(b'{');
+            for (i, (name, value)) in members.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                push_string(out, name);
+                out.push(b':');
+                if redact && is_secret_name(name) && !matches!(value, Value::Null | Value::Bool(_)) {
+                    push_string(out, REDACTED);
+                } else {
+                    push_value(out, value, redact);
+                }
+            }
+            out.push(b'}');
+        }
+        other => out.extend_from_slice(other.to_string().as_bytes()),
+    }
+}
+
+/// Undoes percent-encoding; what is not encoded rightly stays as it is.
+fn percent_decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let digit = |i: usize| bytes.get(i).and_then(|b| char::from(*b).to_digit(16));
+        match (byte, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            _ => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percent() {
+        assert_eq!(percent_decode("not%20found%3A %C3%A9 100% %zz"), "not found: é 100% %zz");
+    }
+
+    #[test]
+    fn secrets_by_member_name() {
+        let mut out = Vec::new();
+        let limits = Limits::default();
+        let options = JsonOptions::new(&limits);
+        free_json(
+            br#"{"apiKey":"x","page_token":3,"n":1.50,"s":"\u001b"}"#,
+            &options,
+            &mut out,
+            &mut Vec::new(),
+        );
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            r#"{"apiKey":"[redacted]","page_token":3,"n":1.5,"s":"\u001b"}"#
+        );
+    }
+
+    #[test]
+    fn trailers_of_a_failed_call() {
+        let mut out = Vec::new();
+        let fields = [
+            ("grpc-status", "5"),
+            ("grpc-message", "a%0Ab"),
+            ("x", "1"),
+            ("x", "2"),
+            ("grpc-status-details-bin", "CAUSAW0"),
+        ];
+        let limits = Limits::default();
+        trailers(
+            &Schema::default(),
+            fields.into_iter(),
+            &JsonOptions::new(&limits),
+            &limits,
+            &mut out,
+            &mut Vec::new(),
+        );
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            r#"{"grpc-status":"5","grpc-message":"a\nb","x":["1","2"],"grpc-status-details-bin":{"code":5,"message":"m","details":[]}}"#
+        );
+    }
+}

@@ -1,0 +1,272 @@
+//! Captures through the rooms, frames out in batches: decoded wide, written in order.
+//! Never lets the number of threads or the pace of the input show in the output.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+
+use rayon::prelude::*;
+
+use crate::base::{Cx, Finding, Severity, Timestamp};
+use crate::exchange::Exchanges;
+use crate::pdu::Frame;
+use crate::source::{self, Reader, Record};
+use crate::view::Item;
+
+use super::decode::Worker;
+use super::feed::Feed;
+use super::joins::Joins;
+use super::typing::Typer;
+use super::{Config, Job, Render};
+
+/// Frames that are decoded together, at most.
+const BATCH_FRAMES: usize = 256;
+/// Payload bytes that are decoded together, about.
+const BATCH_BYTES: usize = 1 << 20;
+/// Records that a reader may be ahead.
+const AHEAD: usize = 256;
+
+/// Where output goes.
+pub trait Sink {
+    /// Takes the rendered frames of a batch, one slice a frame; empty ones were not wanted.
+    /// False ends the run.
+    fn frames(&mut self, rendered: &[Vec<u8>]) -> io::Result<bool>;
+    /// Nothing more is waiting to be read: what was written may be shown.
+    fn idle(&mut self) -> io::Result<()>;
+    /// A finding that belongs to no frame.
+    fn finding(&mut self, capture: &str, finding: &Finding);
+    /// A capture that could not be read on.
+    fn error(&mut self, error: &source::Error);
+}
+
+/// What a run came to.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Summary {
+    /// Frames seen.
+    pub frames: u64,
+    /// Findings by severity: notes, warnings, errors.
+    pub findings: [u64; 3],
+    /// Whether the sink ended it.
+    pub stopped: bool,
+}
+
+impl Summary {
+    fn count(&mut self, findings: &[Finding]) {
+        for finding in findings {
+            self.findings[finding.severity as usize] += 1;
+        }
+    }
+
+    /// Whether anything was damaged or out of place.
+    pub fn has_problems(&self) -> bool {
+        self.findings[Severity::Warning as usize] + self.findings[Severity::Error as usize] > 0
+    }
+}
+
+/// Runs captures through the rooms.
+pub fn run(
+    config: &Config,
+    captures: &mut dyn Iterator<Item = Reader>,
+    render: &Render<'_>,
+    sink: &mut dyn Sink,
+) -> io::Result<Summary> {
+    let mut driver = Driver {
+        config,
+        render,
+        joins: Joins::new(config),
+        typer: Typer::default(),
+        scout: Worker::default(),
+        jobs: Vec::new(),
+        bytes: 0,
+        first: None,
+        before: None,
+        exchanges: Exchanges::new(),
+        summary: Summary::default(),
+    };
+    let pool =
+        (config.threads > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
+    let pool = pool.and_then(Result::ok);
+    for reader in captures {
+        if !driver.capture(reader, pool.as_ref(), sink)? {
+            driver.summary.stopped = true;
+            break;
+        }
+    }
+    Ok(driver.summary)
+}
+
+struct Driver<'a> {
+    config: &'a Config,
+    render: &'a Render<'a>,
+    joins: Joins,
+    typer: Typer,
+    scout: Worker,
+    jobs: Vec<Job>,
+    bytes: usize,
+    first: Option<Timestamp>,
+    before: Option<Timestamp>,
+    exchanges: Exchanges,
+    summary: Summary,
+}
+
+impl Driver<'_> {
+    /// One capture from beginning to end; false where the sink wants no more.
+    fn capture(
+        &mut self,
+        reader: Reader,
+        pool: Option<&rayon::ThreadPool>,
+        sink: &mut dyn Sink,
+    ) -> io::Result<bool> {
+        let name: Arc<str> = Arc::from(reader.name());
+        let mut feed = Feed::new(self.config, std::mem::take(&mut self.exchanges));
+        let (sender, receiver) = sync_channel::<Result<Record, source::Error>>(AHEAD);
+        // The reader waits for its input on a thread of its own, so that what has arrived can be shown meanwhile.
+        // It is not joined: a run that ends early must not wait for a pipe that stays silent.
+        std::thread::spawn(move || {
+            let mut reader = reader;
+            loop {
+                let sent = match reader.next() {
+                    Ok(Some(record)) => sender.send(Ok(record)),
+                    Ok(None) => return,
+                    Err(error) => {
+                        let _ = sender.send(Err(error));
+                        return;
+                    }
+                };
+                if sent.is_err() {
+                    return;
+                }
+            }
+        });
+        let mut frames = Vec::new();
+        let mut findings = Vec::new();
+        while let Some(record) =
+            next(&receiver, || self.settle(pool, sink).and_then(|go| sink.idle().map(|()| go)))?
+        {
+            match record {
+                Waiting::Stop => return Ok(false),
+                Waiting::Record(Ok(record)) => {
+                    let mut cx = Cx { findings: &mut findings, limits: &self.config.limits };
+                    feed.push(self.config, record, &mut cx, &mut frames);
+                }
+                Waiting::Record(Err(error)) => sink.error(&error),
+            }
+            if !self.take(&name, &mut frames, &mut findings, pool, sink)? {
+                return Ok(false);
+            }
+        }
+        let mut cx = Cx { findings: &mut findings, limits: &self.config.limits };
+        feed.finish(self.config, &mut cx, &mut frames);
+        let go = self.take(&name, &mut frames, &mut findings, pool, sink)?;
+        self.exchanges = feed.into_exchanges();
+        Ok(self.settle(pool, sink)? && go)
+    }
+
+    /// Takes in what the rooms gave.
+    fn take(
+        &mut self,
+        name: &Arc<str>,
+        frames: &mut Vec<(Frame, Vec<(String, String)>)>,
+        findings: &mut Vec<Finding>,
+        pool: Option<&rayon::ThreadPool>,
+        sink: &mut dyn Sink,
+    ) -> io::Result<bool> {
+        for (frame, ids) in frames.drain(..) {
+            self.queue(name, frame, &ids);
+            if (self.jobs.len() >= BATCH_FRAMES || self.bytes >= BATCH_BYTES) && !self.settle(pool, sink)? {
+                return Ok(false);
+            }
+        }
+        self.summary.count(findings);
+        for finding in findings.drain(..) {
+            sink.finding(name, &finding);
+        }
+        Ok(true)
+    }
+
+    fn queue(&mut self, name: &Arc<str>, frame: Frame, ids: &[(String, String)]) {
+        let (config, scout) = (self.config, &mut self.scout);
+        let mut typed =
+            self.typer.resolve(config, &frame, &mut || scout.payload(config, &frame, &mut Vec::new()).0);
+        let payload =
+            self.joins.wants(config, &frame, typed.ty).then(|| scout.wire(config, &frame, typed.ty));
+        let joined = self.joins.observe(config, &frame, typed.ty, payload.as_deref(), ids);
+        let mut frame = frame;
+        if let Some(rpc) = typed.rpc.take() {
+            let mut lane = (*frame.lane).clone();
+            lane.rpc = Some(rpc);
+            frame.lane = Arc::new(lane);
+        }
+        self.first = self.first.or(frame.time);
+        let clock = (self.first, self.before.or(frame.time));
+        self.before = frame.time.or(self.before);
+        self.bytes += frame.payload.len();
+        self.summary.frames += 1;
+        let number = self.summary.frames;
+        self.jobs.push(Job { number, capture: name.clone(), frame, typed, joined, clock });
+    }
+
+    /// Decodes, renders and writes what is queued; false where the sink wants no more.
+    fn settle(&mut self, pool: Option<&rayon::ThreadPool>, sink: &mut dyn Sink) -> io::Result<bool> {
+        if self.jobs.is_empty() {
+            return Ok(true);
+        }
+        let (config, render) = (self.config, self.render);
+        let one = |worker: &mut Worker, job: &Job| {
+            let decoded = worker.decode(config, job);
+            let item = Item {
+                number: job.number,
+                capture: &job.capture,
+                frame: &job.frame,
+                decoded: &decoded,
+                show_secrets: config.show_secrets,
+            };
+            let mut out = Vec::new();
+            render(&item, job, &mut out);
+            (
+                out,
+                decoded.findings.iter().fold([0u64; 3], |mut n, f| {
+                    n[f.severity as usize] += 1;
+                    n
+                }),
+            )
+        };
+        let done: Vec<(Vec<u8>, [u64; 3])> = match pool {
+            Some(pool) if self.jobs.len() > 8 => pool.install(|| {
+                self.jobs.par_iter().map_init(Worker::default, |worker, job| one(worker, job)).collect()
+            }),
+            _ => self.jobs.iter().map(|job| one(&mut self.scout, job)).collect(),
+        };
+        self.jobs.clear();
+        self.bytes = 0;
+        let mut rendered = Vec::with_capacity(done.len());
+        for (bytes, counts) in done {
+            self.summary.findings.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
+            rendered.push(bytes);
+        }
+        sink.frames(&rendered)
+    }
+}
+
+#[expect(clippy::large_enum_variant, reason = "lives on the stack for one step")]
+enum Waiting {
+    Record(Result<Record, source::Error>),
+    Stop,
+}
+
+/// The next record; `idle` runs before waiting for one that is not there yet.
+fn next(
+    receiver: &Receiver<Result<Record, source::Error>>,
+    mut idle: impl FnMut() -> io::Result<bool>,
+) -> io::Result<Option<Waiting>> {
+    match receiver.try_recv() {
+        Ok(record) => Ok(Some(Waiting::Record(record))),
+        Err(TryRecvError::Disconnected) => Ok(None),
+        Err(TryRecvError::Empty) => {
+            if !idle()? {
+                return Ok(Some(Waiting::Stop));
+            }
+            Ok(receiver.recv().ok().map(Waiting::Record))
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! One capture's rooms, from records to frames.
+//! Never keeps a frame.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::base::Cx;
+use crate::exchange::Exchanges;
+use crate::frame::Deframers;
+use crate::pdu::{Codec, End, Frame, HttpEvent, Lane, LaneEvent, LanePart, Protocol, Role, Side};
+use crate::source::Record;
+use crate::transport::{self, Transport};
+
+use super::Config;
+use super::logged::LoggedCalls;
+
+/// The rooms of one capture.
+pub struct Feed {
+    transport: Transport,
+    exchanges: Exchanges,
+    deframers: Deframers,
+    logged: LoggedCalls,
+    raw: Option<Arc<Lane>>,
+    events: Vec<HttpEvent>,
+    lanes: Vec<LaneEvent>,
+    frames: Vec<Frame>,
+}
+
+/// A frame, and ids that a log gives beside it.
+pub type Fed = (Frame, Vec<(String, String)>);
+
+impl Feed {
+    /// Rooms for a capture; `exchanges` goes from one to the next, since it numbers the calls of the run.
+    pub fn new(config: &Config, exchanges: Exchanges) -> Self {
+        let options = transport::Options {
+            decode_as: config.decode_as.clone(),
+            key_logs: config.keylog.clone(),
+            first_conn: 0,
+        };
+        Self {
+            transport: Transport::new(&options),
+            exchanges,
+            deframers: Deframers::new(),
+            logged: LoggedCalls::default(),
+            raw: None,
+            events: Vec::new(),
+            lanes: Vec::new(),
+            frames: Vec::new(),
+        }
+    }
+
+    /// Gives back what goes on to the next capture.
+    pub fn into_exchanges(self) -> Exchanges {
+        self.exchanges
+    }
+
+    /// Takes a record in.
+    pub fn push(&mut self, config: &Config, record: Record, cx: &mut Cx<'_>, out: &mut Vec<Fed>) {
+        match record {
+            Record::Packet(packet) => self.transport.push_packet(&packet, cx, &mut self.events),
+            Record::Secrets(text) => self.transport.push_secrets(&text),
+            Record::Http(event) => self.events.push(event),
+            Record::Body(bytes, at) => {
+                let lane = self.raw_lane(config);
+                let part = LanePart::Bytes(bytes);
+                self.deframers.push(LaneEvent { lane, time: None, at: Some(at), part }, cx, &mut self.frames);
+            }
+            Record::Message(bytes) => {
+                let frame = self.message(config, bytes);
+                self.frames.push(frame);
+            }
+            Record::Logged(logged) => {
+                let frames = self.logged.frames(config, logged, &mut || self.exchanges.take_number());
+                out.extend(frames.into_iter().map(|f| (f.frame, f.ids)));
+            }
+            Record::Finding(finding) => cx.find(finding),
+        }
+        self.drain(cx, out);
+    }
+
+    /// The capture has no more.
+    pub fn finish(&mut self, _config: &Config, cx: &mut Cx<'_>, out: &mut Vec<Fed>) {
+        self.transport.finish(cx, &mut self.events);
+        self.drain(cx, out);
+        self.exchanges.finish(cx, &mut self.lanes);
+        if let Some(lane) = self.raw.take() {
+            let end = LaneEvent { lane, time: None, at: None, part: LanePart::End(End::CaptureEnd) };
+            self.lanes.push(end);
+        }
+        self.drain(cx, out);
+        self.deframers.finish(cx, &mut self.frames);
+        out.extend(self.frames.drain(..).map(|f| (f, Vec::new())));
+    }
+
+    fn drain(&mut self, cx: &mut Cx<'_>, out: &mut Vec<Fed>) {
+        for event in self.events.drain(..) {
+            self.exchanges.push(event, cx, &mut self.lanes);
+        }
+        for event in self.lanes.drain(..) {
+            self.deframers.push(event, cx, &mut self.frames);
+        }
+        out.extend(self.frames.drain(..).map(|f| (f, Vec::new())));
+    }
+
+    /// The lane of a raw body: a response, as saved bodies mostly are.
+    fn raw_lane(&mut self, config: &Config) -> Arc<Lane> {
+        if let Some(lane) = &self.raw {
+            return lane.clone();
+        }
+        let lane = Arc::new(self.bare_lane(config, config.raw));
+        self.raw = Some(lane.clone());
+        lane
+    }
+
+    fn bare_lane(&mut self, config: &Config, protocol: Protocol) -> Lane {
+        // A type that RPCs only take is a request's.
+        let methods = config.schema.methods();
+        let is_request = config.as_type.is_some_and(|ty| {
+            methods.iter().any(|m| m.input == ty) && !methods.iter().any(|m| m.output == ty)
+        });
+        Lane {
+            call: self.exchanges.take_number(),
+            conn: None,
+            stream: None,
+            side: if is_request { Side::Request } else { Side::Response },
+            rpc: None,
+            protocol,
+            codec: Codec::Proto,
+            encoding: config.encoding.clone(),
+            message_type: None,
+            request: None,
+            response: None,
+        }
+    }
+
+    fn message(&mut self, config: &Config, payload: Bytes) -> Frame {
+        let lane = self.bare_lane(config, Protocol::Bare);
+        Frame {
+            lane: Arc::new(lane),
+            index: 0,
+            time: None,
+            offset: 0,
+            at: None,
+            flags: None,
+            length: payload.len() as u64,
+            role: Role::Message,
+            payload,
+            compressed: false,
+            whole: true,
+            findings: Vec::new(),
+        }
+    }
+}

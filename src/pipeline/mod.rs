@@ -1,0 +1,92 @@
+//! The staircase: records down through every room, batches of frames out in order.
+//! Never prints and never opens a file: captures are handed in, bytes are handed out.
+//!
+//! ```text
+//!  Record ─► transport ─► exchange ─► frame ─► joins ─┬─► decode + render ─┬─► write
+//!            one thread, capture order                └─ many threads      ┘  in order
+//! ```
+
+mod batch;
+mod decode;
+mod feed;
+mod joins;
+mod logged;
+mod typing;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::base::{Finding, Limits, Timestamp};
+use crate::dialect::Plan;
+use crate::pdu::{Frame, Protocol};
+use crate::schema::{Schema, TypeId};
+use crate::view::Item;
+
+pub use batch::{Sink, Summary, run};
+pub use feed::Feed;
+
+/// How far encodings inside fields are opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Expand {
+    /// Not at all: canonical ProtoJSON.
+    None,
+    /// A carried message becomes the record's message.
+    Carrier,
+    /// Every declared encoding.
+    All,
+}
+
+/// Everything that does not change during a run.
+pub struct Config {
+    /// The types.
+    pub schema: Schema,
+    /// The dialects, resolved against `schema`.
+    pub plan: Plan,
+    /// The limits.
+    pub limits: Limits,
+    /// The type of messages whose capture does not say (`--as`).
+    pub as_type: Option<TypeId>,
+    /// Types of RPCs that no schema lists (`--map`): request, response.
+    pub map: HashMap<String, (TypeId, TypeId)>,
+    /// The encoding of compressed frames that nothing declares (`--encoding`).
+    pub encoding: Option<String>,
+    /// What a raw body of frames is (`--protocol`).
+    pub raw: Protocol,
+    /// What ports speak (`--decode-as`).
+    pub decode_as: Vec<(u16, crate::transport::DecodeAs)>,
+    /// TLS secrets (`--keylog`).
+    pub keylog: Vec<bytes::Bytes>,
+    /// How far encodings inside fields are opened.
+    pub expand: Expand,
+    /// Whether credentials are shown.
+    pub show_secrets: bool,
+    /// Whether unset fields without presence are printed.
+    pub emit_defaults: bool,
+    /// Whether message keys are lowerCamelCase.
+    pub json_names: bool,
+    /// Worker threads; 0 and 1 are this thread alone.
+    pub threads: usize,
+}
+
+/// A frame with all that one thread had to say about it.
+#[derive(Debug)]
+pub struct Job {
+    /// Its number in the output, from 1.
+    pub number: u64,
+    /// The capture's name.
+    pub capture: Arc<str>,
+    /// The frame.
+    pub frame: Frame,
+    /// The type of its message.
+    pub typed: typing::Typed,
+    /// What joins found.
+    pub joined: joins::Joined,
+    /// Times that relative and delta times count from.
+    pub clock: (Option<Timestamp>, Option<Timestamp>),
+}
+
+/// What renders a frame: appends its bytes. Runs on any thread.
+pub type Render<'a> = dyn Fn(&Item<'_>, &Job, &mut Vec<u8>) + Sync + 'a;
+
+/// A finding of no frame, with the capture it belongs to.
+pub type Loose<'a> = (&'a str, &'a Finding);

@@ -1,0 +1,131 @@
+//! Which type a frame's message has.
+//! Never decodes more than it must to tell.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::base::{Code, Finding, Limits, Severity};
+use crate::message::{self, Tree};
+use crate::pdu::{Codec, Frame, Lane, Protocol, Role, Side};
+use crate::schema::{Method, Schema, TypeId};
+
+use super::Config;
+
+/// The type of a frame, and how it was found.
+#[derive(Clone, Default, Debug)]
+pub struct Typed {
+    /// The type; `None` is decoded by number.
+    pub ty: Option<TypeId>,
+    /// The RPC, where trial found it rather than the capture.
+    pub rpc: Option<Arc<str>>,
+    /// What to say about it.
+    pub finding: Option<Finding>,
+}
+
+/// What trial remembers of calls whose path is not in the capture.
+#[derive(Default)]
+pub struct Typer {
+    /// By call: the methods that still fit all that was seen.
+    open: HashMap<u64, Vec<u32>>,
+    /// How often each method was named or found, to choose between equals.
+    seen: HashMap<Box<str>, u32>,
+}
+
+impl Typer {
+    /// The type of a frame's message. `payload` undoes the frame's encoding, for trial only.
+    pub fn resolve(&mut self, config: &Config, frame: &Frame, payload: &mut dyn FnMut() -> Vec<u8>) -> Typed {
+        if !matches!(frame.role, Role::Message | Role::Decoded) {
+            return Typed::default();
+        }
+        let (schema, lane) = (&config.schema, &*frame.lane);
+        if let Some(ty) = lane.message_type.as_deref().and_then(|name| schema.type_by_name(name)) {
+            return Typed { ty: Some(ty), ..Typed::default() };
+        }
+        if let Some(rpc) = lane.rpc.as_deref() {
+            if let Some((request, response)) = config.map.get(rpc) {
+                let ty = if lane.side == Side::Request { request } else { response };
+                return Typed { ty: Some(*ty), ..Typed::default() };
+            }
+            if let Some(method) = schema.method(rpc) {
+                if frame.index == 0 {
+                    let count = self.seen.entry(method.name.clone()).or_default();
+                    *count = count.saturating_add(1);
+                }
+                return Typed { ty: Some(side_type(method, lane.side)), ..Typed::default() };
+            }
+        }
+        if config.as_type.is_some() {
+            return Typed { ty: config.as_type, ..Typed::default() };
+        }
+        if lane.rpc.is_some() || lane.protocol == Protocol::Bare || lane.codec != Codec::Proto || !frame.whole
+        {
+            return Typed::default();
+        }
+        self.try_methods(schema, &config.limits, lane, &payload())
+    }
+
+    /// Tries the methods of the schema: one whose type decodes the payload without damage and without
+    /// unknown fields may be it. What fits is kept for the call, so that later frames and the other
+    /// side narrow it down.
+    fn try_methods(&mut self, schema: &Schema, limits: &Limits, lane: &Lane, payload: &[u8]) -> Typed {
+        let known = self.open.get(&lane.call);
+        let candidates: Vec<u32> = match known {
+            Some(methods) => methods.clone(),
+            None => (0..schema.methods().len() as u32).collect(),
+        };
+        let mut verdicts: HashMap<TypeId, Option<usize>> = HashMap::new();
+        let mut tree = Tree::default();
+        let mut fitting: Vec<(u32, usize)> = Vec::new();
+        for &at in &candidates {
+            let Some(method) = schema.methods().get(at as usize) else { continue };
+            let ty = side_type(method, lane.side);
+            let verdict = verdicts.entry(ty).or_insert_with(|| fit(schema, ty, payload, limits, &mut tree));
+            if let Some(fields) = *verdict {
+                fitting.push((at, fields));
+            }
+        }
+        let streaming = lane.protocol != Protocol::ConnectUnary;
+        let best = fitting.iter().copied().max_by_key(|&(at, fields)| {
+            let method = &schema.methods()[at as usize];
+            let streams = method.client_streaming || method.server_streaming;
+            (fields, self.seen.get(&method.name).copied().unwrap_or(0), streams == streaming, u32::MAX - at)
+        });
+        let Some((at, _)) = best else {
+            // A frame that fits nothing says nothing about the call: keep what is known.
+            let ty =
+                known.and_then(|k| k.first()).map(|at| side_type(&schema.methods()[*at as usize], lane.side));
+            return Typed { ty, ..Typed::default() };
+        };
+        let method = &schema.methods()[at as usize];
+        let mut kept: Vec<u32> = fitting.iter().map(|(at, _)| *at).filter(|other| *other != at).collect();
+        kept.insert(0, at);
+        if self.open.len() < limits.max_calls {
+            self.open.insert(lane.call, kept);
+        }
+        let text =
+            format!("the call's path is not in the capture: taken as {}, whose type fits", method.name);
+        Typed {
+            ty: Some(side_type(method, lane.side)),
+            rpc: Some(Arc::from(&*method.name)),
+            finding: Some(Finding::new(Code::ProtoAmbiguous, text)),
+        }
+    }
+}
+
+fn side_type(method: &Method, side: Side) -> TypeId {
+    match side {
+        Side::Request => method.input,
+        Side::Response => method.output,
+    }
+}
+
+/// How many fields of a type a payload sets, if it decodes without damage, without unknown fields and sets one.
+fn fit(schema: &Schema, ty: TypeId, payload: &[u8], limits: &Limits, tree: &mut Tree) -> Option<usize> {
+    let mut findings = Vec::new();
+    message::decode(schema, Some(ty), payload, limits, tree, &mut findings);
+    let bad = |f: &Finding| {
+        f.severity >= Severity::Warning || matches!(f.code, Code::ProtoUnknownField | Code::ProtoUnknownEnum)
+    };
+    let fields = tree.nodes.len();
+    (!findings.iter().any(bad) && (fields > 0 || payload.is_empty())).then_some(fields)
+}

@@ -1,0 +1,67 @@
+//! Decoded frames for a person or a program: JSON Lines, text, hex, fields.
+//! Never reads a capture and never decides what a frame means.
+
+pub mod fields;
+pub mod jsonl;
+pub mod redact;
+pub mod text;
+
+use std::sync::Arc;
+
+use crate::base::Finding;
+use crate::pdu::Frame;
+use crate::schema::TypeId;
+
+pub use crate::session::IdValue;
+
+/// A message that arrived inside a field of another.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Carrier {
+    /// Full name of the outer message's type.
+    pub message_type: Arc<str>,
+    /// The field that held the payload.
+    pub field: String,
+    /// `hex` or `bytes`.
+    pub encoding: &'static str,
+    /// The outer message's own scalar fields that its rule names (order, id), as JSON values.
+    pub members: Vec<(String, Vec<u8>)>,
+    /// Whether the inner type is the rule's default, since no sibling stream was seen yet.
+    pub assumed: bool,
+}
+
+/// What decoding made of a frame.
+#[derive(Clone, Debug, Default)]
+pub struct Decoded {
+    /// The type of `payload`, where one is known.
+    pub ty: Option<TypeId>,
+    /// The branch set in the root message's oneof; what `decode` calls its kind.
+    pub kind: Option<String>,
+    /// Full name of the message type.
+    pub message_type: Option<Arc<str>>,
+    /// The message as JSON text.
+    pub message: Vec<u8>,
+    /// Ids by namespace, in order of appearance.
+    pub ids: Vec<(Arc<str>, Vec<IdValue>)>,
+    /// What carried it.
+    pub carrier: Option<Carrier>,
+    /// Messages in a JSON codec: their length in wire format, so that lengths compare across codecs.
+    pub wire_length: Option<u64>,
+    /// The bytes that `message` was decoded from.
+    pub payload: Vec<u8>,
+    /// The frame's findings, those of the rooms before included.
+    pub findings: Vec<Finding>,
+}
+
+/// One frame to show.
+pub struct Item<'a> {
+    /// Its number in the output, from 1.
+    pub number: u64,
+    /// The capture's name, as the operator gave it.
+    pub capture: &'a str,
+    /// The frame.
+    pub frame: &'a Frame,
+    /// What it holds.
+    pub decoded: &'a Decoded,
+    /// Whether to show credentials in headers and addresses.
+    pub show_secrets: bool,
+}

@@ -1,0 +1,154 @@
+//! Credentials in headers and addresses, replaced before anything is shown.
+//! Never shows a part of a secret; fails closed where it cannot tell.
+
+use std::borrow::Cow;
+
+pub use crate::base::secret::REDACTED;
+
+/// Header fields that hold credentials whatever the protocol (RFC 9110 section 11, RFC 6265).
+const HEADERS: &[&str] =
+    &["authorization", "proxy-authorization", "cookie", "set-cookie", "x-goog-iam-authority-selector"];
+
+/// Words that make a header or query parameter a credential where they stand alone between `-`, `_` or `.`.
+const WORDS: &[&str] = &[
+    "auth",
+    "authentication",
+    "authorization",
+    "apikey",
+    "checksum",
+    "credential",
+    "credentials",
+    "jwt",
+    "key",
+    "passwd",
+    "password",
+    "policy",
+    "secret",
+    "session",
+    "sig",
+    "signature",
+    "token",
+    "verifier",
+];
+
+/// Header fields whose last word is on the list above and that hold no credential.
+const HARMLESS: &[&str] = &[
+    "sec-websocket-key",
+    "content-security-policy",
+    "referrer-policy",
+    "permissions-policy",
+    "x-session-id",
+];
+
+/// Whether a header field's value is a credential; `name` in lower case.
+pub fn is_secret_header(name: &str) -> bool {
+    if HARMLESS.contains(&name) || name.ends_with("-policy") && !name.starts_with("x-") {
+        return false;
+    }
+    HEADERS.contains(&name) || name.split(['-', '_', '.']).any(|word| WORDS.contains(&word))
+}
+
+/// Whether a query parameter's value is a credential: its name says so, or it is one of a signed address.
+pub fn is_secret_parameter(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("x-amz-")
+        || name.starts_with("x-goog-")
+        || name.split(['-', '_', '.']).any(|word| WORDS.contains(&word))
+}
+
+/// A header field's value as it may be shown.
+pub fn header_value<'a>(name: &str, value: &'a str, show_secrets: bool) -> Cow<'a, str> {
+    if show_secrets || value.is_empty() {
+        return Cow::Borrowed(value);
+    }
+    if is_secret_header(name) {
+        return Cow::Borrowed(REDACTED);
+    }
+    if matches!(name, "referer" | "location" | "origin" | "content-location") {
+        url(value, false)
+    } else {
+        Cow::Borrowed(value)
+    }
+}
+
+/// An address or path with the values of secret query parameters and the user part replaced.
+pub fn url(text: &str, show_secrets: bool) -> Cow<'_, str> {
+    if show_secrets {
+        return Cow::Borrowed(text);
+    }
+    let (before, query) = match text.split_once('?') {
+        Some((before, query)) => (before, Some(query)),
+        None => (text, None),
+    };
+    let mut out = String::with_capacity(text.len());
+    match before.split_once("://") {
+        Some((scheme, rest)) => {
+            let host_end = rest.find('/').unwrap_or(rest.len());
+            let (host, path) = rest.split_at(host_end);
+            out.push_str(scheme);
+            out.push_str("://");
+            match host.rsplit_once('@') {
+                Some((_, host)) => {
+                    out.push_str(REDACTED);
+                    out.push('@');
+                    out.push_str(host);
+                }
+                None => out.push_str(host),
+            }
+            out.push_str(path);
+        }
+        None => out.push_str(before),
+    }
+    let Some(query) = query else { return Cow::Owned(out) };
+    for (i, pair) in query.split('&').enumerate() {
+        out.push(if i == 0 { '?' } else { '&' });
+        match pair.split_once('=') {
+            // Connect's GET carries the whole message in its query; the record shows it decoded.
+            Some(("message", value)) if value.len() > 16 => {
+                out.push_str("message=[");
+                out.push_str(&value.len().to_string());
+                out.push_str(" characters]");
+            }
+            Some((name, value)) if !value.is_empty() && is_secret_parameter(name) => {
+                out.push_str(name);
+                out.push('=');
+                out.push_str(REDACTED);
+            }
+            _ => out.push_str(pair),
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers() {
+        for name in [
+            "authorization",
+            "cookie",
+            "x-api-key",
+            "x-client-key",
+            "x-inference-authentication-jwt",
+            "x-acme-checksum",
+        ] {
+            assert!(is_secret_header(name), "{name}");
+        }
+        for name in ["content-type", "x-request-id", "grpc-encoding", "content-security-policy", "user-agent"]
+        {
+            assert!(!is_secret_header(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn addresses() {
+        assert_eq!(url("/a?page=2&token=x&q=1", false), "/a?page=2&token=[redacted]&q=1");
+        assert_eq!(
+            url("https://u:p@h/x?X-Amz-Signature=ab", false),
+            "https://[redacted]@h/x?X-Amz-Signature=[redacted]"
+        );
+        assert_eq!(url("/a?token=x", true), "/a?token=x");
+    }
+}

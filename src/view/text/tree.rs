@@ -1,0 +1,159 @@
+//! A message as a tree: names, numbers, types, values, each field on a line.
+//! Never shows a secret's bytes unless told, in the tree or in the dump beside it.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+use colored::Colorize;
+
+use crate::base::secret::mask;
+use crate::base::text::{push_clean, push_clean_bytes};
+use crate::base::{Limits, Timestamp};
+use crate::message::json::holds_secret;
+use crate::message::{self, Node, NodeKind, Tree};
+use crate::schema::{FieldPlan, Kind, Schema, TypeId};
+
+use super::super::Item;
+use super::super::redact::REDACTED;
+
+/// Longest text or bytes that a line shows, in bytes.
+const LONGEST: usize = 400;
+
+/// Appends the tree of a frame's message; a frame without one gets nothing.
+pub fn write(item: &Item<'_>, schema: &Schema, out: &mut String) {
+    let Some(tree) = decoded(item, schema) else { return };
+    let payload = &item.decoded.payload;
+    let mut at = 0;
+    while let Some(node) = tree.node(at) {
+        let parent = tree.parent(at);
+        let field = tree.type_of(parent).and_then(|ty| schema.ty(ty).field(node.field));
+        line(schema, node, field, payload, item.show_secrets, out);
+        at += 1;
+    }
+}
+
+/// The tree of an item's payload, decoded again: nothing keeps trees.
+fn decoded(item: &Item<'_>, schema: &Schema) -> Option<Tree> {
+    let ty: Option<TypeId> = item.decoded.ty;
+    if ty.is_none() && item.decoded.kind.is_some() {
+        return None;
+    }
+    let mut tree = Tree::new();
+    message::decode(schema, ty, &item.decoded.payload, &Limits::default(), &mut tree, &mut Vec::new());
+    Some(tree)
+}
+
+/// The bytes of an item's payload that hold secrets.
+pub fn secret_spans(item: &Item<'_>, schema: &Schema) -> Vec<Range<usize>> {
+    if item.show_secrets {
+        return Vec::new();
+    }
+    let Some(tree) = decoded(item, schema) else { return Vec::new() };
+    let mut spans = Vec::new();
+    let mut at = 0;
+    while let Some(node) = tree.node(at) {
+        let field = tree.type_of(tree.parent(at)).and_then(|ty| schema.ty(ty).field(node.field));
+        if hidden(schema, field, node, &item.decoded.payload) {
+            spans.push(node.start as usize..node.end as usize);
+        }
+        at += 1;
+    }
+    spans
+}
+
+fn hidden(schema: &Schema, field: Option<&FieldPlan>, node: &Node, payload: &[u8]) -> bool {
+    if field.is_some_and(|f| f.annotation.secret || f.annotation.carrier.is_some()) {
+        return true;
+    }
+    let bytes = node.bytes(payload);
+    matches!(node.kind, NodeKind::Bytes | NodeKind::Text)
+        && (mask(bytes).is_some() || holds_secret(schema, &Limits::default(), bytes))
+}
+
+fn line(
+    schema: &Schema,
+    node: &Node,
+    field: Option<&FieldPlan>,
+    payload: &[u8],
+    show_secrets: bool,
+    out: &mut String,
+) {
+    let indent = 8 + 2 * usize::from(node.depth);
+    let _ = write!(out, "{:indent$}", "");
+    let name = match field {
+        Some(field) => field.name.to_string(),
+        None if node.kind == NodeKind::Rest => "(cannot be decoded)".to_owned(),
+        None => node.number.to_string(),
+    };
+    let _ = write!(out, "{}", name.bold());
+    if let Some(field) = field {
+        let kind = match field.kind {
+            Kind::Message(ty) => schema.ty(ty).short_name().to_owned(),
+            Kind::Enum(id) => schema
+                .enum_plan(id)
+                .map_or_else(String::new, |e| e.name.rsplit('.').next().unwrap_or("").to_owned()),
+            scalar => scalar.name().to_owned(),
+        };
+        let _ = write!(out, " {}", format!("{} {kind}", field.number).dimmed());
+    }
+    if !show_secrets && hidden(schema, field, node, payload) {
+        let _ = writeln!(out, " {}", REDACTED.yellow());
+        return;
+    }
+    out.push(' ');
+    value(schema, node, field, payload, out);
+    out.push('\n');
+}
+
+fn value(schema: &Schema, node: &Node, field: Option<&FieldPlan>, payload: &[u8], out: &mut String) {
+    let bytes = node.bytes(payload);
+    match node.kind {
+        NodeKind::Message => {
+            let _ = write!(out, "{}", format!("({} bytes)", bytes.len()).dimmed());
+        }
+        NodeKind::Scalar => scalar(schema, node.bits, field, out),
+        NodeKind::Text => text(bytes, out),
+        NodeKind::Bytes if field.is_some_and(|f| f.kind == Kind::String) => text(bytes, out),
+        NodeKind::Bytes | NodeKind::Packed | NodeKind::Rest => {
+            for byte in bytes.iter().take(LONGEST / 8) {
+                let _ = write!(out, "{byte:02x}");
+            }
+            let more = if bytes.len() > LONGEST / 8 { "… " } else { " " };
+            let _ = write!(out, "{more}{}", format!("({} bytes)", bytes.len()).dimmed());
+        }
+    }
+}
+
+fn text(bytes: &[u8], out: &mut String) {
+    out.push('"');
+    push_clean_bytes(out, bytes.get(..LONGEST).unwrap_or(bytes));
+    out.push_str(if bytes.len() > LONGEST { "…\"" } else { "\"" });
+}
+
+fn scalar(schema: &Schema, bits: u64, field: Option<&FieldPlan>, out: &mut String) {
+    let zigzag = |n: u64| (n >> 1) as i64 ^ -((n & 1) as i64);
+    let _ = match field.map(|f| f.kind) {
+        Some(Kind::Int32 | Kind::Sfixed32) => write!(out, "{}", bits as i32),
+        Some(Kind::Int64 | Kind::Sfixed64) => {
+            let name = field.map_or("", |f| &f.name);
+            let moment = (name.ends_with("_ms")).then(|| Timestamp((bits as i64).saturating_mul(1_000_000)));
+            match moment.filter(|t| t.0 > 946_684_800_000_000_000) {
+                Some(time) => write!(out, "{} {}", bits as i64, time.to_string().dimmed()),
+                None => write!(out, "{}", bits as i64),
+            }
+        }
+        Some(Kind::Sint32 | Kind::Sint64) => write!(out, "{}", zigzag(bits)),
+        Some(Kind::Bool) => write!(out, "{}", bits != 0),
+        Some(Kind::Float) => write!(out, "{}", f32::from_bits(bits as u32)),
+        Some(Kind::Double) => write!(out, "{}", f64::from_bits(bits)),
+        Some(Kind::Uint32 | Kind::Fixed32) => write!(out, "{}", bits as u32),
+        Some(Kind::Enum(id)) => match schema.enum_plan(id).and_then(|e| e.name_of(bits as i32)) {
+            Some(name) => {
+                push_clean(out, name);
+                write!(out, " {}", format!("({})", bits as i32).dimmed())
+            }
+            None => write!(out, "{}", bits as i32),
+        },
+        _ => write!(out, "{bits}"),
+    };
+}
