@@ -244,3 +244,21 @@ fn case_16_other_encodings() {
     let told = lines(Protocol::ConnectStream, Side::Response, Some("snappy"), body);
     assert!(told[1].starts_with("codec.unsupported encoding 'snappy'"), "{told:?}");
 }
+
+#[test]
+fn case_15_a_bomb_stops_and_its_neighbours_do_not() {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let piece = vec![0; 1 << 20];
+    for _ in 0..65 {
+        encoder.write_all(&piece).unwrap();
+    }
+    let bomb = encoder.finish().unwrap();
+    let length = (bomb.len() as u32).to_be_bytes();
+    let body = [&b"\0\0\0\0\x01a\x01"[..], &length, &bomb, b"\0\0\0\0\x01b\x02\0\0\0\x02{}"].concat();
+    let told = lines(Protocol::ConnectStream, Side::Response, Some("gzip"), &body);
+    assert_eq!(told[0], "0 00 1 message 1 a");
+    assert!(told[1].contains(" message 67108864 "), "{}", told[1]);
+    assert_eq!(told[2], "codec.bomb gzip: inflates past the limit of 67108864 bytes (--max-inflate)");
+    assert!(told[3].ends_with("00 1 message 1 b") && told[4].ends_with("02 2 end 2 {}"));
+}
