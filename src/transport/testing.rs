@@ -93,7 +93,8 @@ fn line(event: &HttpEvent) -> String {
     let text = |t: &Option<String>| t.clone().unwrap_or_else(|| "?".to_owned());
     let what = match &event.part {
         HttpPart::Head(head) => {
-            let lost = if head.headers.lost > 0 { format!(" lost {}", head.headers.lost) } else { String::new() };
+            let lost =
+                if head.headers.lost > 0 { format!(" lost {}", head.headers.lost) } else { String::new() };
             match &head.start {
                 Start::Request { method, path, .. } => format!("{} {}{lost}", text(method), text(path)),
                 Start::Response { status } => format!("{}{lost}", text(&status.map(|s| s.to_string()))),

@@ -123,7 +123,12 @@ impl FrameHeader {
         // Server push is refused by every RPC client, so streams are the client's: odd.
         // A connection does not live to open eight million of them.
         let stream = self.stream == 0 || self.stream % 2 == 1 && self.stream < 1 << 24;
-        !self.reserved && self.flags & !flags == 0 && fits && stream && self.length <= max_length && self.is_valid()
+        !self.reserved
+            && self.flags & !flags == 0
+            && fits
+            && stream
+            && self.length <= max_length
+            && self.is_valid()
     }
 }
 

@@ -31,21 +31,48 @@ pub(super) struct RawBlock {
 #[derive(Debug)]
 pub(super) enum Item {
     /// It is known how the direction begins: seen from its first frame or joined later.
-    Began { fresh: bool, preface: bool },
-    Data { stream: u32, bytes: Bytes, place: Place },
+    Began {
+        fresh: bool,
+        preface: bool,
+    },
+    Data {
+        stream: u32,
+        bytes: Bytes,
+        place: Place,
+    },
     /// Bytes of a DATA frame that are not there.
-    DataGap { stream: u32, length: Option<u64> },
+    DataGap {
+        stream: u32,
+        length: Option<u64>,
+    },
     /// END_STREAM on a DATA frame that is over.
-    DataEnd { stream: u32, place: Place },
+    DataEnd {
+        stream: u32,
+        place: Place,
+    },
     Block(RawBlock),
     /// A header block passed of which nothing is there to decode.
     BlockLost,
-    Reset { stream: u32, code: u32, place: Place },
-    GoAway { last: u32, place: Place },
-    Setting { id: u16, value: u32 },
+    Reset {
+        stream: u32,
+        code: u32,
+        place: Place,
+    },
+    GoAway {
+        last: u32,
+        place: Place,
+    },
+    Setting {
+        id: u16,
+        value: u32,
+    },
     /// Whole frames may be missing.
     Lost,
-    Odd { code: Code, text: String, place: Place },
+    Odd {
+        code: Code,
+        text: String,
+        place: Place,
+    },
     /// The direction is over; `Fin`, `Reset` or `CaptureEnd`.
     Over(StreamPart),
 }
@@ -306,7 +333,10 @@ impl Half {
         self.padding = if padded { u32::from(self.partial[0]) } else { 0 };
         let excess = self.padding > rest;
         if excess {
-            self.odd(Code::NetHttp, format!("{} octets of padding in a frame of {}", self.padding, header.length));
+            self.odd(
+                Code::NetHttp,
+                format!("{} octets of padding in a frame of {}", self.padding, header.length),
+            );
             self.padding = rest;
         }
         self.content = rest - self.padding;

@@ -38,10 +38,8 @@ impl Fields {
                 _ => out.headers.fields.push(Header { name: name.to_ascii_lowercase(), value }),
             }
         }
-        out.is_request = out.method.is_some()
-            || out.scheme.is_some()
-            || out.authority.is_some()
-            || out.path.is_some();
+        out.is_request =
+            out.method.is_some() || out.scheme.is_some() || out.authority.is_some() || out.path.is_some();
         out
     }
 

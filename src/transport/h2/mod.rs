@@ -117,7 +117,9 @@ impl Connection {
                     self.flipped = Some(dir == Dir::ToClient);
                 }
             }
-            Item::Data { stream, bytes, place } => self.body(stream, side, place, HttpPart::Body(bytes), cx, out),
+            Item::Data { stream, bytes, place } => {
+                self.body(stream, side, place, HttpPart::Body(bytes), cx, out)
+            }
             Item::DataGap { stream, length } => {
                 self.body(stream, side, Place::default(), HttpPart::Gap(length), cx, out);
             }
@@ -151,7 +153,9 @@ impl Connection {
                     self.emit(stream, side, Place::default(), HttpPart::Gap(None), out);
                 }
             }
-            Item::Odd { code, text, place } => find(cx, Finding::new(code, text), place, frame::FrameHeader::LEN),
+            Item::Odd { code, text, place } => {
+                find(cx, Finding::new(code, text), place, frame::FrameHeader::LEN)
+            }
             Item::Over(part) => {
                 let end = if part == StreamPart::CaptureEnd { End::CaptureEnd } else { End::Closed };
                 let seen = self.half(dir).seen;
@@ -172,7 +176,9 @@ impl Connection {
         out: &mut Vec<HttpEvent>,
     ) {
         self.make_room(cx, out);
-        let Some(state) = self.streams.open(stream).map(|s| s.side(side)).filter(|s| !s.ended) else { return };
+        let Some(state) = self.streams.open(stream).map(|s| s.side(side)).filter(|s| !s.ended) else {
+            return;
+        };
         // No head: the beginning of the body is not there either.
         let headless = !std::mem::replace(&mut state.begun, true);
         if headless {
@@ -240,7 +246,14 @@ impl Connection {
         self.message(dir, &raw, Fields::new(block), cx, out);
     }
 
-    fn message(&mut self, dir: Dir, raw: &RawBlock, fields: Fields, cx: &mut Cx<'_>, out: &mut Vec<HttpEvent>) {
+    fn message(
+        &mut self,
+        dir: Dir,
+        raw: &RawBlock,
+        fields: Fields,
+        cx: &mut Cx<'_>,
+        out: &mut Vec<HttpEvent>,
+    ) {
         let (stream, place) = (raw.stream, raw.place);
         if self.flipped.is_none() && (fields.is_request || fields.is_response) {
             self.flipped = Some((dir == Dir::ToServer) == fields.is_response);

@@ -20,15 +20,33 @@ const MAX_SIZE_LINE: usize = 4 << 10;
 #[derive(Debug)]
 pub(super) enum Item {
     /// A header block. `cut`: the lines after it are missing.
-    Head { block: Vec<u8>, place: Place, cut: bool },
-    Body { bytes: Bytes, place: Place },
+    Head {
+        block: Vec<u8>,
+        place: Place,
+        cut: bool,
+    },
+    Body {
+        bytes: Bytes,
+        place: Place,
+    },
     Gap(Option<u64>),
-    Trailers { block: Vec<u8>, place: Place },
+    Trailers {
+        block: Vec<u8>,
+        place: Place,
+    },
     /// The message is over.
-    Complete { time: Option<Timestamp> },
+    Complete {
+        time: Option<Timestamp>,
+    },
     /// The middle of a message whose head is not there.
     Headless,
-    Odd { code: Code, severity: Severity, text: String, place: Place, len: usize },
+    Odd {
+        code: Code,
+        severity: Severity,
+        text: String,
+        place: Place,
+        len: usize,
+    },
     /// The direction is over; `Fin`, `Reset` or `CaptureEnd`.
     Over(StreamPart),
 }
@@ -36,7 +54,10 @@ pub(super) enum Item {
 enum State {
     Head,
     /// `chunks`: a chunk may be what is found.
-    Search { window: Window, chunks: bool },
+    Search {
+        window: Window,
+        chunks: bool,
+    },
     Length(u64),
     Size,
     Chunk(u64),
@@ -449,7 +470,9 @@ impl Half {
 
     fn odd(&mut self, text: &str) {
         let code = Code::NetHttp;
-        let (text, place, len) = (text.to_owned(), self.place, self.block.len().max(1));
+        let (text, place) = (text.to_owned(), self.place);
+        // How far the oddity goes is not known, only where it begins.
+        let len = 1;
         self.ready.push_back(Item::Odd { code, severity: code.severity(), text, place, len });
     }
 }

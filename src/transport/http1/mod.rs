@@ -186,7 +186,8 @@ impl Connection {
         let is_response = block.starts_with(b"HTTP/");
         if !is_response && block.starts_with(b"PRI * HTTP/2.0") {
             self.half(dir).put_back(block, place);
-            let key = self.pairing.front().filter(|waiting| waiting.h2c).map(|waiting| self.key(waiting.stream));
+            let key =
+                self.pairing.front().filter(|waiting| waiting.h2c).map(|waiting| self.key(waiting.stream));
             self.become_other(Upgrade::H2c(key));
             return;
         }

@@ -92,9 +92,9 @@ fn complete(start: Start, headers: &Headers) -> Start {
     if method.as_deref() == Some("CONNECT") {
         return Start::Request { method, scheme: None, authority: Some(target), path: None };
     }
-    let absolute = target.split_once("://").filter(|(scheme, _)| {
-        scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
-    });
+    let absolute = target
+        .split_once("://")
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"));
     let Some((scheme, rest)) = absolute else {
         return Start::Request { method, scheme: None, authority: host, path: Some(target) };
     };
@@ -193,13 +193,19 @@ mod tests {
     fn tolerated() {
         use Framing::UntilClose;
         check("POST  /a  HTTP/1.1\r\nA: b\r\n\tc\r\n\r\n", false, UntilClose, &[("a", "b  \tc")]);
-        check("HTTP/1.1 200 OK\r\nA : b\r\nbad line\r\nC: d\r\n\r\n", true, UntilClose, &[("a", "b"), ("c", "d")]);
+        check(
+            "HTTP/1.1 200 OK\r\nA : b\r\nbad line\r\nC: d\r\n\r\n",
+            true,
+            UntilClose,
+            &[("a", "b"), ("c", "d")],
+        );
         check("HTTP/1.1 200 OK\r\nA: \u{e9}\r\n\r\n", true, UntilClose, &[("a", "\u{e9}")]);
     }
 
     #[test]
     fn targets() {
-        let start = |line: &str| head(format!("{line}\r\nHost: h\r\n\r\n").as_bytes(), false).unwrap().head.start;
+        let start =
+            |line: &str| head(format!("{line}\r\nHost: h\r\n\r\n").as_bytes(), false).unwrap().head.start;
         let request = |m: &str, s: Option<&str>, a: &str, p: Option<&str>| Start::Request {
             method: Some(m.to_owned()),
             scheme: s.map(str::to_owned),

@@ -134,7 +134,9 @@ fn status_line(bytes: &[u8]) -> Match {
 /// A known method, a target and the version, to the end of the line.
 fn request_line(bytes: &[u8]) -> Match {
     let method = METHODS.iter().map(|method| (begins(bytes, method), method.len()));
-    let Some((known, skip)) = method.filter(|(known, _)| *known != Match::No).next() else { return Match::No };
+    let Some((known, skip)) = method.filter(|(known, _)| *known != Match::No).next() else {
+        return Match::No;
+    };
     if known == Match::More {
         return Match::More;
     }
@@ -147,7 +149,10 @@ fn request_line(bytes: &[u8]) -> Match {
     let (line, tail) = line.split_at_checked(end).unwrap_or_default();
     let shape = line.split_last_chunk::<9>();
     let versioned = shape.is_some_and(|(target, last)| {
-        !target.is_empty() && last.starts_with(b" HTTP/1.") && last.ends_with(&[last[8]]) && last[8].is_ascii_digit()
+        !target.is_empty()
+            && last.starts_with(b" HTTP/1.")
+            && last.ends_with(&[last[8]])
+            && last[8].is_ascii_digit()
     });
     match tail {
         [b'\r'] if versioned => Match::More,

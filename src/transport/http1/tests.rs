@@ -27,8 +27,17 @@ fn keep_alive() {
     check(
         vec![to_server(POST), to_client(OK), to_server(GET), to_client(OK)],
         &[
-            "1> POST /a", "1> \"abc\"", "1> Complete", "1< 200", "1< \"ok\"", "1< Complete", "2> GET /b",
-            "2> Complete", "2< 200", "2< \"ok\"", "2< Complete",
+            "1> POST /a",
+            "1> \"abc\"",
+            "1> Complete",
+            "1< 200",
+            "1< \"ok\"",
+            "1< Complete",
+            "2> GET /b",
+            "2> Complete",
+            "2< 200",
+            "2< \"ok\"",
+            "2< Complete",
         ],
     );
 }
@@ -40,8 +49,18 @@ fn pipelining_head_and_bodiless() {
     check(
         vec![to_server(&[head, GET, GET].concat()), to_client(answer)],
         &[
-            "1> HEAD /c", "1> Complete", "2> GET /b", "2> Complete", "3> GET /b", "3> Complete", "1< 200",
-            "1< Complete", "2< 204", "2< Complete", "3< 304", "3< Complete",
+            "1> HEAD /c",
+            "1> Complete",
+            "2> GET /b",
+            "2> Complete",
+            "3> GET /b",
+            "3> Complete",
+            "1< 200",
+            "1< Complete",
+            "2< 204",
+            "2< Complete",
+            "3< 304",
+            "3< Complete",
         ],
     );
 }
@@ -61,8 +80,15 @@ fn chunks_and_trailers() {
     check(
         vec![to_server(GET), to_client(&[CHUNKED, body, OK].concat())],
         &[
-            "1> GET /b", "1> Complete", "1< 200", "1< \"abcdefg\"", "1< trailers x-t=1 y=2", "1< Complete",
-            "2< 200", "2< \"ok\"", "2< Complete",
+            "1> GET /b",
+            "1> Complete",
+            "1< 200",
+            "1< \"abcdefg\"",
+            "1< trailers x-t=1 y=2",
+            "1< Complete",
+            "2< 200",
+            "2< \"ok\"",
+            "2< Complete",
         ],
     );
 }
@@ -70,7 +96,10 @@ fn chunks_and_trailers() {
 #[test]
 fn bare_line_feeds() {
     check(
-        vec![to_server(b"GET / HTTP/1.0\n\n"), to_client(b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nab\n0\n\n")],
+        vec![
+            to_server(b"GET / HTTP/1.0\n\n"),
+            to_client(b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nab\n0\n\n"),
+        ],
         &["1> GET /", "1> Complete", "1< 200", "1< \"ab\"", "1< Complete"],
     );
 }
@@ -79,7 +108,11 @@ fn bare_line_feeds() {
 fn body_until_close() {
     let head = b"HTTP/1.0 200 OK\r\n\r\nabc";
     let begin = ["1> GET /b", "1> Complete", "1< 200", "1< \"abc\""];
-    let ends = [(StreamPart::Fin, "1< Complete"), (StreamPart::Reset, "1< Closed"), (StreamPart::CaptureEnd, "1< CaptureEnd")];
+    let ends = [
+        (StreamPart::Fin, "1< Complete"),
+        (StreamPart::Reset, "1< Closed"),
+        (StreamPart::CaptureEnd, "1< CaptureEnd"),
+    ];
     for (part, end) in ends {
         let expected = [&begin[..], &[end]].concat();
         check(vec![to_server(GET), to_client(head), (SERVER, part)], &expected);
@@ -89,8 +122,22 @@ fn body_until_close() {
 #[test]
 fn ends_before_the_end() {
     check(
-        vec![to_server(GET), to_client(&OK[..OK.len() - 1]), (SERVER, StreamPart::Fin), to_server(&POST[..POST.len() - 1])],
-        &["1> GET /b", "1> Complete", "1< 200", "1< \"o\"", "1< Closed", "2> POST /a", "2> \"ab\"", "2> CaptureEnd"],
+        vec![
+            to_server(GET),
+            to_client(&OK[..OK.len() - 1]),
+            (SERVER, StreamPart::Fin),
+            to_server(&POST[..POST.len() - 1]),
+        ],
+        &[
+            "1> GET /b",
+            "1> Complete",
+            "1< 200",
+            "1< \"o\"",
+            "1< Closed",
+            "2> POST /a",
+            "2> \"ab\"",
+            "2> CaptureEnd",
+        ],
     );
     check(vec![to_server(GET), (SERVER, StreamPart::Fin)], &["1> GET /b", "1> Complete", "1< Closed"]);
     check(
@@ -115,8 +162,7 @@ fn one_side_or_the_wrong_way_round() {
 #[test]
 fn response_captured_first() {
     let (early, late) = OK.split_at(OK.len() - 1);
-    let paired =
-        ["1< 200", "1< \"o\"", "1> GET /b", "1> Complete", "1< \"k\"", "1< Complete"];
+    let paired = ["1< 200", "1< \"o\"", "1> GET /b", "1> Complete", "1< \"k\"", "1< Complete"];
     check(vec![to_client(early), to_server(GET), to_client(late)], &paired);
     let next = ["1< 200", "1< \"ok\"", "1< Complete", "2> GET /b", "2> Complete", "2< CaptureEnd"];
     check(vec![to_client(OK), to_server(GET)], &next);
@@ -135,15 +181,30 @@ fn holes_of_known_length() {
         check([vec![to_server(GET)], parts].concat(), &[&begin[..], rest].concat());
     };
     let ten = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab";
-    check_holes(vec![to_client(ten), gap(5), to_client(b"xyz")], &["1< \"ab\"", "1< gap 5", "1< \"xyz\"", "1< Complete"]);
-    check_holes(vec![to_client(ten), gap(8), to_client(OK)], &["1< \"ab\"", "1< gap 8", "1< Complete", "2< 200", "2< \"ok\"", "2< Complete"]);
+    check_holes(
+        vec![to_client(ten), gap(5), to_client(b"xyz")],
+        &["1< \"ab\"", "1< gap 5", "1< \"xyz\"", "1< Complete"],
+    );
+    check_holes(
+        vec![to_client(ten), gap(8), to_client(OK)],
+        &["1< \"ab\"", "1< gap 8", "1< Complete", "2< 200", "2< \"ok\"", "2< Complete"],
+    );
     // The hole takes the next head with it.
-    check_holes(vec![to_client(ten), gap(20), to_client(OK)], &["1< \"ab\"", "1< gap 8", "1< Complete", "2< 200", "2< \"ok\"", "2< Complete"]);
+    check_holes(
+        vec![to_client(ten), gap(20), to_client(OK)],
+        &["1< \"ab\"", "1< gap 8", "1< Complete", "2< 200", "2< \"ok\"", "2< Complete"],
+    );
     let chunk = [CHUNKED, b"5\r\nab"].concat();
     let end = b"0\r\n\r\n";
-    check_holes(vec![to_client(&chunk), gap(2), to_client(b"e\r\n0\r\n\r\n")], &["1< \"ab\"", "1< gap 2", "1< \"e\"", "1< Complete"]);
+    check_holes(
+        vec![to_client(&chunk), gap(2), to_client(b"e\r\n0\r\n\r\n")],
+        &["1< \"ab\"", "1< gap 2", "1< \"e\"", "1< Complete"],
+    );
     check_holes(vec![to_client(&chunk), gap(5), to_client(end)], &["1< \"ab\"", "1< gap 3", "1< Complete"]);
-    check_holes(vec![to_client(&chunk), gap(4), to_client(b"\n0\r\n\r\n")], &["1< \"ab\"", "1< gap 3", "1< Complete"]);
+    check_holes(
+        vec![to_client(&chunk), gap(4), to_client(b"\n0\r\n\r\n")],
+        &["1< \"ab\"", "1< gap 3", "1< Complete"],
+    );
 }
 
 #[test]
@@ -159,20 +220,34 @@ fn holes_across_chunks() {
     // Nothing of the message is left.
     let next = [&begin[..], &["1< Complete", "2< 200", "2< \"ok\"", "2< Complete"]].concat();
     check(vec![to_client(&chunk), gap(40), to_client(OK)], &next);
-    check(vec![to_client(&chunk), gap(40), to_client(b"rest"), (SERVER, StreamPart::Fin)], &[&begin[..], &["1< Closed"]].concat());
+    check(
+        vec![to_client(&chunk), gap(40), to_client(b"rest"), (SERVER, StreamPart::Fin)],
+        &[&begin[..], &["1< Closed"]].concat(),
+    );
 }
 
 #[test]
 fn holes_in_heads() {
     let salvaged = ["1> POST /a lost 1", "1> gap", "1> Complete", "2> GET /b", "2> Complete"];
     check(vec![to_server(&POST[..30]), (CLIENT, StreamPart::Gap(20)), to_server(GET)], &salvaged);
-    check(vec![to_server(&POST[..7]), (CLIENT, StreamPart::Gap(20)), to_server(GET)], &["1> GET /b", "1> Complete"]);
+    check(
+        vec![to_server(&POST[..7]), (CLIENT, StreamPart::Gap(20)), to_server(GET)],
+        &["1> GET /b", "1> Complete"],
+    );
     // A response passed over costs its own request, not the pairs that follow.
     check(
         vec![to_server(GET), gap(50), to_server(POST), to_client(OK)],
         &[
-            "1> GET /b", "1> Complete", "2> POST /a", "2> \"abc\"", "2> Complete", "1< gap", "1< Complete", "2< 200",
-            "2< \"ok\"", "2< Complete",
+            "1> GET /b",
+            "1> Complete",
+            "2> POST /a",
+            "2> \"abc\"",
+            "2> Complete",
+            "1< gap",
+            "1< Complete",
+            "2< 200",
+            "2< \"ok\"",
+            "2< Complete",
         ],
     );
 }
@@ -182,23 +257,51 @@ fn joined_in_mid_body() {
     let rest = b"xyz\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
     check(
         vec![to_client(&[rest, OK].concat()), to_server(GET)],
-        &["1< gap", "1< \"abcde\"", "1< Complete", "2< 200", "2< \"ok\"", "2< Complete", "3> GET /b", "3> Complete", "3< CaptureEnd"],
+        &[
+            "1< gap",
+            "1< \"abcde\"",
+            "1< Complete",
+            "2< 200",
+            "2< \"ok\"",
+            "2< Complete",
+            "3> GET /b",
+            "3> Complete",
+            "3< CaptureEnd",
+        ],
     );
     check(
         vec![to_client(rest), to_server(GET), to_client(OK)],
-        &["1< gap", "1< \"abcde\"", "1< Complete", "2> GET /b", "2> Complete", "2< 200", "2< \"ok\"", "2< Complete"],
+        &[
+            "1< gap",
+            "1< \"abcde\"",
+            "1< Complete",
+            "2> GET /b",
+            "2> Complete",
+            "2< 200",
+            "2< \"ok\"",
+            "2< Complete",
+        ],
     );
-    check(vec![to_client(b"no chunk and no head here"), to_client(OK)], &["1< 200", "1< \"ok\"", "1< Complete"]);
+    check(
+        vec![to_client(b"no chunk and no head here"), to_client(OK)],
+        &["1< 200", "1< \"ok\"", "1< Complete"],
+    );
 }
 
 #[test]
 fn what_breaks_http() {
-    check(vec![to_client(&[CHUNKED, b"2\r\nabc\r\n"].concat())], &["1< 200", "1< \"ab\"", "1< gap", "1< CaptureEnd", "! net.http"]);
+    check(
+        vec![to_client(&[CHUNKED, b"2\r\nabc\r\n"].concat())],
+        &["1< 200", "1< \"ab\"", "1< gap", "1< CaptureEnd", "! net.http"],
+    );
     check(
         vec![to_client(&[CHUNKED, b"zz\r\n2\r\nab\r\n0\r\n\r\n"].concat())],
         &["1< 200", "1< gap", "1< \"ab\"", "1< Complete", "! net.http"],
     );
-    check(vec![to_client(&[OK, b"junk ", OK].concat())], &["1< 200", "1< \"ok\"", "1< Complete", "2< 200", "2< \"ok\"", "2< Complete", "! net.http"]);
+    check(
+        vec![to_client(&[OK, b"junk ", OK].concat())],
+        &["1< 200", "1< \"ok\"", "1< Complete", "2< 200", "2< \"ok\"", "2< Complete", "! net.http"],
+    );
     let long = [b"GET / HTTP/1.1\r\nA: ", [b'a'; 5_000].as_slice(), b"\r\n\r\n", GET].concat();
     check(vec![to_server(&long)], &["1> GET /b", "1> Complete", "! limit.reached"]);
 }
@@ -246,8 +349,18 @@ fn tunnels() {
     let yes = b"HTTP/1.1 200 Connected\r\n\r\n";
     let inner = [&yes[..], b"inner"].concat();
     let tunnel = Some(Upgrade::Tunnel);
-    check_upgrade(vec![to_server(connect), to_client(&inner), to_server(b"hello")], tunnel, 4, [b"hello", b"inner"]);
-    check_upgrade(vec![to_server(connect), to_server(b"hello"), to_client(&inner)], tunnel, 4, [b"hello", b"inner"]);
+    check_upgrade(
+        vec![to_server(connect), to_client(&inner), to_server(b"hello")],
+        tunnel,
+        4,
+        [b"hello", b"inner"],
+    );
+    check_upgrade(
+        vec![to_server(connect), to_server(b"hello"), to_client(&inner)],
+        tunnel,
+        4,
+        [b"hello", b"inner"],
+    );
     check_upgrade(vec![to_server(connect), to_server(b"hello")], tunnel, 2, [b"hello", b""]);
     let no = b"HTTP/1.1 407 No\r\nContent-Length: 1\r\n\r\nx";
     check_upgrade(vec![to_server(connect), to_client(no), to_server(GET)], None, 8, [b"", b""]);
