@@ -18,6 +18,8 @@ pub(super) struct SideState {
     pub headed: bool,
     /// It is over.
     pub ended: bool,
+    /// What `content-length` says is still to come, where it says so.
+    pub left: Option<u64>,
 }
 
 impl SideState {

@@ -196,6 +196,15 @@ fn ends() {
 }
 
 #[test]
+fn content_length_tells_the_end_too() {
+    let answer = headers(0, 1, &[OK, &literal(0, "content-length", "3")].concat());
+    let whole = [answer.clone(), body(0, 1, b"abc")];
+    check(vec![server(&whole), (SERVER, StreamPart::Fin)], &["1< 200", "1< \"abc\"", "1< Complete"]);
+    let part = [answer, body(0, 1, b"ab")];
+    check(vec![server(&part), (SERVER, StreamPart::Fin)], &["1< 200", "1< \"ab\"", "1< Closed"]);
+}
+
+#[test]
 fn push_is_decoded_and_not_followed() {
     let promise = [&[0, 0, 0, 2], &request("/p")[..]].concat();
     check(

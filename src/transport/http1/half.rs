@@ -53,10 +53,12 @@ pub(super) enum Item {
 
 enum State {
     Head,
-    /// `chunks`: a chunk may be what is found.
+    /// `chunks`: a chunk may be what is found. `salvage`: what is passed over is the middle of
+    /// some body, for it follows a hole or begins the capture.
     Search {
         window: Window,
         chunks: bool,
+        salvage: bool,
     },
     Length(u64),
     Size,
@@ -165,7 +167,7 @@ impl Half {
     /// The head just given is none.
     pub fn reject(&mut self) {
         self.open = false;
-        self.lose(true);
+        self.lose(true, false);
     }
 
     /// What comes now is not HTTP/1, or that is not known yet.
@@ -226,7 +228,7 @@ impl Half {
                     _ => {
                         self.place = self.feed.place();
                         self.odd("expected a line end after a chunk, found other bytes");
-                        self.lose_chunks();
+                        self.lose_chunks(false);
                         return;
                     }
                 }
@@ -280,14 +282,15 @@ impl Half {
         let whole = self.gather(limits.max_header_block);
         let first = self.block.get(..32).unwrap_or(&self.block);
         if !search::may_be_head(first, self.side) {
-            if self.begun && !self.missed {
+            let broken = self.begun && !self.missed;
+            if broken {
                 self.odd("expected a start line, found other bytes");
             }
             self.give_back();
-            self.lose(true);
+            self.lose(true, !broken);
         } else if self.block.len() > limits.max_header_block {
             self.too_long(limits);
-            self.lose(true);
+            self.lose(true, false);
         } else if whole && self.at_blank_line() {
             self.begun = true;
             let block = self.take_block();
@@ -306,7 +309,7 @@ impl Half {
             None => {
                 self.odd("expected the size of a chunk, found other bytes");
                 self.give_back();
-                self.lose_chunks();
+                self.lose_chunks(false);
             }
         }
         self.take_block();
@@ -317,7 +320,7 @@ impl Half {
         if self.block.len() > limits.max_header_block {
             self.too_long(limits);
             self.complete();
-            self.lose(true);
+            self.lose(true, false);
         } else if whole && self.at_blank_line() {
             let block = self.take_block();
             if block.len() > 2 {
@@ -336,51 +339,72 @@ impl Half {
     /// Goes on where a head or a chunk is found; `over` where the window will not grow.
     /// Whether one was.
     fn search(&mut self, over: bool) -> bool {
-        let State::Search { window, chunks } = &mut self.state else { return false };
+        let State::Search { window, chunks, salvage } = &mut self.state else { return false };
+        let salvage = *salvage;
         let want = Want { side: self.side, chunks: *chunks, at_start: !window.moved, over };
-        match search::search(window.bytes(), window.from, want) {
-            Found::Head(at) => {
-                std::mem::take(window).release(at, &mut self.feed);
-                if self.open {
-                    self.complete();
-                }
-                self.state = State::Head;
-                true
-            }
-            Found::Chunk(at) => {
-                std::mem::take(window).release(at, &mut self.feed);
-                if std::mem::replace(&mut self.open, true) {
-                    self.missed = false;
-                } else {
-                    self.ready.push_back(Item::Headless);
-                }
-                self.state = State::Size;
-                true
-            }
+        let found = search::search(window.bytes(), window.from, want);
+        // Where the body bytes that are passed over end, and where reading goes on.
+        let (end, at) = match found {
+            Found::Head(at) => (at, at),
+            Found::Not(_) if over => (window.bytes().len(), window.bytes().len()),
             Found::Not(at) => {
                 window.from = at;
-                window.discard(at);
-                if over {
-                    *window = Window::default();
-                }
-                false
+                (at, at)
             }
+            Found::Chunk(at) => {
+                let before = window.bytes().get(..at).unwrap_or_default();
+                let before = before.strip_suffix(b"\n").unwrap_or(before);
+                (before.strip_suffix(b"\r").unwrap_or(before).len(), at)
+            }
+        };
+        let passed = if salvage { window.split(end) } else { Vec::new() };
+        window.discard(if salvage { at - end } else { at });
+        if matches!(found, Found::Not(_)) {
+            self.pass_over(passed);
+            return false;
+        }
+        std::mem::take(window).release(0, &mut self.feed);
+        self.pass_over(passed);
+        if matches!(found, Found::Chunk(_)) {
+            self.open_headless();
+            self.state = State::Size;
+        } else {
+            if self.open {
+                self.complete();
+            }
+            self.state = State::Head;
+        }
+        true
+    }
+
+    fn pass_over(&mut self, passed: Vec<(Bytes, Place)>) {
+        if !passed.is_empty() {
+            self.open_headless();
+        }
+        self.ready.extend(passed.into_iter().map(|(bytes, place)| Item::Body { bytes, place }));
+    }
+
+    /// What comes is of the message under way, or of one whose head is not there.
+    fn open_headless(&mut self) {
+        self.missed = false;
+        if !std::mem::replace(&mut self.open, true) {
+            self.ready.push_back(Item::Headless);
         }
     }
 
     /// The place in the stream is lost.
-    fn lose(&mut self, chunks: bool) {
+    fn lose(&mut self, chunks: bool, salvage: bool) {
         self.take_block();
         if matches!(self.state, State::Over) {
             return;
         }
         self.missed = true;
-        self.state = State::Search { window: Window::default(), chunks };
+        self.state = State::Search { window: Window::default(), chunks, salvage };
     }
 
-    fn lose_chunks(&mut self) {
+    fn lose_chunks(&mut self, salvage: bool) {
         self.ready.push_back(Item::Gap(None));
-        self.lose(true);
+        self.lose(true, salvage);
     }
 
     fn gap(&mut self, length: Option<u64>) {
@@ -389,7 +413,13 @@ impl Half {
         }
         match (&mut self.state, length) {
             (State::Over | State::Held, _) => {}
-            (State::Search { window, .. }, _) => *window = Window::default(),
+            (State::Search { window, salvage, .. }, _) => {
+                *window = Window::default();
+                *salvage = true;
+                if self.open {
+                    self.ready.push_back(Item::Gap(None));
+                }
+            }
             (State::UntilClose, n) => self.ready.push_back(Item::Gap(n)),
             (State::Length(left) | State::Chunk(left), Some(n)) if n <= *left => {
                 *left -= n;
@@ -399,11 +429,11 @@ impl Half {
                 let left = *left;
                 self.ready.push_back(Item::Gap(Some(left)));
                 self.complete();
-                self.lose(true);
+                self.lose(true, true);
             }
             (State::Length(_), None) => {
                 self.ready.push_back(Item::Gap(None));
-                self.lose(false);
+                self.lose(false, true);
             }
             // The line end after the chunk is of two bytes, as everyone sends it.
             (State::Chunk(left), Some(n)) if n - *left <= 2 => {
@@ -412,14 +442,14 @@ impl Half {
                 self.state = if past == 2 { State::Size } else { State::ChunkEnd(true) };
             }
             (State::ChunkEnd(seen), Some(n)) if n == if *seen { 1 } else { 2 } => self.state = State::Size,
-            (State::Chunk(_) | State::ChunkEnd(_) | State::Size, _) => self.lose_chunks(),
+            (State::Chunk(_) | State::ChunkEnd(_) | State::Size, _) => self.lose_chunks(true),
             (State::Trailers, _) => {
                 self.complete();
-                self.lose(true);
+                self.lose(true, true);
             }
             (State::Head, _) => {
                 self.cut_head();
-                self.lose(true);
+                self.lose(true, true);
             }
         }
     }
