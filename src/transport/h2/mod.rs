@@ -21,6 +21,10 @@ use headers::Fields;
 use hpack::{Decoder, Fault};
 use streams::Streams;
 
+/// Longest frame that a search waits for, whatever SETTINGS_MAX_FRAME_SIZE allows: so much is
+/// held meanwhile.
+const MAX_SEARCHED_FRAME: u32 = 1 << 20;
+
 /// One HTTP/2 connection, or what the capture has of it.
 pub struct Connection {
     conn: Arc<Conn>,
@@ -144,7 +148,7 @@ impl Connection {
             Item::Setting { id: frame::HEADER_TABLE_SIZE, value } => self.decoder(dir.flip()).allow(value),
             Item::Setting { id: frame::MAX_FRAME_SIZE, value } => {
                 let half = self.half(dir.flip());
-                half.max_frame = half.max_frame.max(value.min((1 << 24) - 1));
+                half.max_frame = half.max_frame.max(value.min(MAX_SEARCHED_FRAME));
             }
             Item::Setting { .. } => {}
             Item::Lost => {

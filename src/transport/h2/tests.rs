@@ -281,7 +281,7 @@ fn holes() {
     let five = body(0, 1, b"abcde");
     let end = body(END_STREAM, 1, b"z");
     let check_hole = |parts: &[(Dir, StreamPart)], rest: &[&str]| {
-        check([&[frames.clone()], parts].concat(), &[&begin[..], rest].concat());
+        check([std::slice::from_ref(&frames), parts].concat(), &[&begin[..], rest].concat());
     };
     let gap = |n| (SERVER, StreamPart::Gap(n));
     let inside = [to_client(&five[..10]), gap(2), to_client(&[&five[12..], &end].concat())];

@@ -133,8 +133,8 @@ fn status_line(bytes: &[u8]) -> Match {
 
 /// A known method, a target and the version, to the end of the line.
 fn request_line(bytes: &[u8]) -> Match {
-    let method = METHODS.iter().map(|method| (begins(bytes, method), method.len()));
-    let Some((known, skip)) = method.filter(|(known, _)| *known != Match::No).next() else {
+    let mut method = METHODS.iter().map(|method| (begins(bytes, method), method.len()));
+    let Some((known, skip)) = method.find(|(known, _)| *known != Match::No) else {
         return Match::No;
     };
     if known == Match::More {
