@@ -56,11 +56,13 @@ pub(super) enum Item {
 enum State {
     Head,
     /// `chunks`: a chunk may be what is found. `salvage`: what is passed over is the middle of
-    /// some body, for it follows a hole or begins the capture.
+    /// some body, for it follows a hole or begins the capture. `side`: whose heads are looked
+    /// for, as it was known when the search began.
     Search {
         window: Window,
         chunks: bool,
         salvage: bool,
+        side: Option<Side>,
     },
     Length(u64),
     Size,

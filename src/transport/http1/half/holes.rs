@@ -12,9 +12,9 @@ impl Half {
     /// Goes on where a head or a chunk is found; `over` where the window will not grow.
     /// Whether one was.
     pub(super) fn search(&mut self, over: bool) -> bool {
-        let State::Search { window, chunks, salvage } = &mut self.state else { return false };
+        let State::Search { window, chunks, salvage, side } = &mut self.state else { return false };
         let salvage = *salvage;
-        let want = Want { side: self.side, chunks: *chunks, at_start: !window.moved, over };
+        let want = Want { side: *side, chunks: *chunks, at_start: !window.moved, over };
         let found = search::search(window.bytes(), window.from, want);
         // Where the body bytes that are passed over end, and where reading goes on.
         let (end, at) = match found {
@@ -72,7 +72,7 @@ impl Half {
             return;
         }
         self.missed = true;
-        self.state = State::Search { window: Window::default(), chunks, salvage };
+        self.state = State::Search { window: Window::default(), chunks, salvage, side: self.side };
     }
 
     pub(super) fn lose_chunks(&mut self, salvage: bool) {
