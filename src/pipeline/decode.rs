@@ -167,7 +167,9 @@ impl Worker {
         } else {
             payload
         };
-        message::decode(&config.schema, Some(ty), &wire, &config.limits, &mut self.tree, findings);
+        // That a frame breaks off is said already, by whoever cut it.
+        let decode = if frame.whole { message::decode } else { message::decode_start };
+        decode(&config.schema, Some(ty), &wire, &config.limits, &mut self.tree, findings);
         if let (Some((number, inner, assumed)), true) = (job.joined.inner, config.expand != Expand::None)
             && self.tunnel(config, number, inner, assumed, &wire, options, decoded, findings)
         {

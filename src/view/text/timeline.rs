@@ -187,7 +187,12 @@ impl<'a> Drawing<'a, '_> {
     }
 
     fn waited(&self, link: &Link, out: &mut String) {
-        let name = self.plan.lifelines.get(usize::from(link.lifeline)).map_or("", |l| &l.name);
+        let lifeline = self.plan.lifelines.get(usize::from(link.lifeline));
+        let name = lifeline.map_or("", |l| &l.name);
+        // What may stay open says nothing by doing so.
+        if link.state == LinkState::Unanswered && lifeline.is_some_and(|l| l.loose) {
+            return;
+        }
         let _ = match (link.state, link.latency_ms(), link.responses.first()) {
             (LinkState::Answered, Some(wait), Some(frame)) => write!(out, " ⇢{frame} {wait:.1} ms"),
             (LinkState::Answered, None, Some(frame)) => write!(out, " ⇢{frame}"),
