@@ -154,7 +154,8 @@ pub fn holds_secret(schema: &Schema, limits: &Limits, bytes: &[u8]) -> bool {
     }
     let is_base64 = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
     holds(bytes)
-        || bytes.iter().all(is_base64) && base64_simd::forgiving_decode_to_vec(bytes).is_ok_and(|raw| holds(&raw))
+        || bytes.iter().all(is_base64)
+            && base64_simd::forgiving_decode_to_vec(bytes).is_ok_and(|raw| holds(&raw))
 }
 
 /// The type as which bytes decode cleanly with a secret set: `inner`, or one that can stand alone.
@@ -168,7 +169,8 @@ fn secret_message(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<
     inner.iter().chain(schema.secret_roots()).copied().find(|ty| {
         findings.clear();
         decode(schema, Some(*ty), bytes, limits, &mut tree, &mut findings);
-        let clean = !findings.iter().any(|f| f.severity == Severity::Error || f.code == Code::ProtoUnknownField);
+        let clean =
+            !findings.iter().any(|f| f.severity == Severity::Error || f.code == Code::ProtoUnknownField);
         // What the schema says lies here needs no proof by a clean decode.
         (clean || Some(*ty) == inner) && has_secret(schema, &tree)
     })
