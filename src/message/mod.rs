@@ -2,6 +2,7 @@
 //! Never fails on a payload, never knows a protocol.
 
 mod decode;
+pub mod fast;
 mod guess;
 mod ids;
 pub mod json;

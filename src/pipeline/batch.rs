@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use crate::base::{Cx, Finding, Severity, Timestamp};
 use crate::exchange::Exchanges;
+use crate::message::fast::Tables;
 use crate::pdu::{End, Frame, Side};
 use crate::session::{Digest, Event, Input, Placed, Session};
 use crate::source::{self, Format, Reader, Record};
@@ -103,12 +104,15 @@ pub fn run(
     render: &Render<'_>,
     sink: &mut dyn Sink,
 ) -> io::Result<Summary> {
+    // What correlates looks into the tree of every message: one lane is enough then.
+    let tables = (!config.correlate).then(|| Arc::new(Tables::new(&config.schema, config.json_names)));
     let mut driver = Driver {
         config,
         render,
         joins: Joins::new(config),
         typer: Typer::default(),
-        scout: Worker::default(),
+        scout: Worker::new(tables.clone()),
+        tables,
         jobs: Vec::new(),
         bytes: 0,
         first: None,
@@ -144,6 +148,7 @@ struct Driver<'a> {
     joins: Joins,
     typer: Typer,
     scout: Worker,
+    tables: Option<Arc<Tables>>,
     jobs: Vec<Job>,
     bytes: usize,
     first: Option<Timestamp>,
@@ -269,7 +274,7 @@ impl Driver<'_> {
         if self.jobs.is_empty() && self.ends.is_empty() {
             return Ok(true);
         }
-        let (config, render) = (self.config, self.render);
+        let (config, render, tables) = (self.config, self.render, &self.tables);
         let one = |worker: &mut Worker, job: &Job| {
             let decoded = worker.decode(config, job);
             let digest = config.correlate.then(|| worker.digest(config, job, &decoded));
@@ -286,11 +291,18 @@ impl Driver<'_> {
                 n[f.severity as usize] += 1;
                 n
             });
-            Done { rendered, findings, said: digest.map(|digest| (decoded, digest)) }
+            let said = match digest {
+                Some(digest) => Some((decoded, digest)),
+                None => {
+                    worker.recycle(decoded);
+                    None
+                }
+            };
+            Done { rendered, findings, said }
         };
         let done: Vec<Done> = match pool {
             Some(pool) if self.jobs.len() > 8 => pool.install(|| {
-                self.jobs.par_iter().map_init(Worker::default, |worker, job| one(worker, job)).collect()
+                self.jobs.par_iter().map_init(|| Worker::new(tables.clone()), |worker, job| one(worker, job)).collect()
             }),
             _ => self.jobs.iter().map(|job| one(&mut self.scout, job)).collect(),
         };

@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::base::codec::Inflater;
 use crate::base::json::push_string;
 use crate::base::{Code, Finding, Severity, Space};
 use crate::dialect::{Payload, PayloadEncoding};
 use crate::frame;
-use crate::message::{self, JsonOptions, Tree};
+use crate::message::{self, JsonOptions, Tree, fast};
 use crate::pdu::{Codec, Frame, Role};
 use crate::schema::{Schema, TypeId};
 use crate::session::digest::{self, Carried};
@@ -28,33 +30,47 @@ pub struct Worker {
     tree: Tree,
     inner: Tree,
     wire: Vec<u8>,
+    /// For the fast lane, where the run has one.
+    tables: Option<Arc<fast::Tables>>,
+    /// Ids that the fast lane met in the last frame; `None` where it did not serve.
+    met: Option<Vec<Id>>,
+    /// The name of the type that came last.
+    name: Option<(TypeId, Arc<str>)>,
+    /// A message's buffer, to be used again.
+    spare: Vec<u8>,
     /// What the carrier of the last frame says beside what it carries.
     carried: Option<Carried>,
 }
 
 impl Worker {
+    /// A worker that shares the tables of a run.
+    pub fn new(tables: Option<Arc<fast::Tables>>) -> Self {
+        Self { tables, ..Self::default() }
+    }
+
+    /// Takes back what a decoded frame no longer needs.
+    pub fn recycle(&mut self, decoded: Decoded) {
+        self.spare = decoded.message;
+        self.spare.clear();
+    }
+
     /// The payload of a frame with its encoding undone, and whether all of it is there.
-    pub fn payload(
-        &mut self,
-        config: &Config,
-        frame: &Frame,
-        findings: &mut Vec<Finding>,
-    ) -> (Vec<u8>, bool) {
+    pub fn payload(&mut self, config: &Config, frame: &Frame, findings: &mut Vec<Finding>) -> (Bytes, bool) {
         if !frame.compressed {
-            return (frame.payload.to_vec(), frame.whole);
+            return (frame.payload.clone(), frame.whole);
         }
         let mut out = Vec::new();
         let done = frame::inflate(frame, &mut self.inflater, &config.limits, &mut out, findings);
-        (out, done.complete)
+        (out.into(), done.complete)
     }
 
     /// The message of a frame in wire format, for whoever only looks into it.
-    pub fn wire(&mut self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> Vec<u8> {
+    pub fn wire(&mut self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> Bytes {
         let (payload, _) = self.payload(config, frame, &mut Vec::new());
         let json = frame.role == Role::Decoded || frame.lane.codec == Codec::Json;
         match ty {
             Some(ty) if json => {
-                self.wire_of_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default()
+                self.wire_of_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default().into()
             }
             _ => payload,
         }
@@ -64,7 +80,9 @@ impl Worker {
     pub fn decode(&mut self, config: &Config, job: &Job) -> Decoded {
         let frame = &job.frame;
         self.carried = None;
-        let mut decoded = Decoded { findings: frame.findings.clone(), ..Decoded::default() };
+        self.met = None;
+        let message = std::mem::take(&mut self.spare);
+        let mut decoded = Decoded { findings: frame.findings.clone(), message, ..Decoded::default() };
         decoded.findings.extend(job.typed.finding.clone());
         let mut new = Vec::new();
         let (payload, _) = self.payload(config, frame, &mut new);
@@ -123,7 +141,7 @@ impl Worker {
         &mut self,
         config: &Config,
         job: &Job,
-        payload: Vec<u8>,
+        payload: Bytes,
         options: &JsonOptions<'_>,
         decoded: &mut Decoded,
         findings: &mut Vec<Finding>,
@@ -155,7 +173,7 @@ impl Worker {
             match self.wire_of_json(&config.schema, ty, &payload, findings) {
                 Some(wire) => {
                     decoded.wire_length = Some(wire.len() as u64);
-                    wire
+                    Bytes::from(wire)
                 }
                 None => {
                     decoded.message_type = Some(Arc::from(&*config.schema.ty(ty).name));
@@ -167,6 +185,11 @@ impl Worker {
         } else {
             payload
         };
+        let carries = job.joined.inner.is_some() && config.expand != Expand::None;
+        if frame.whole && !carries && self.fast(config, ty, &wire, options, decoded) {
+            decoded.payload = wire;
+            return;
+        }
         // That a frame breaks off is said already, by whoever cut it.
         let decode = if frame.whole { message::decode } else { message::decode_start };
         decode(&config.schema, Some(ty), &wire, &config.limits, &mut self.tree, findings);
@@ -202,23 +225,56 @@ impl Worker {
         &mut self,
         config: &Config,
         ty: TypeId,
-        wire: Vec<u8>,
+        wire: Bytes,
         options: &JsonOptions<'_>,
         decoded: &mut Decoded,
         findings: &mut Vec<Finding>,
     ) {
         decoded.ty = Some(ty);
-        decoded.message_type = Some(Arc::from(&*config.schema.ty(ty).name));
-        decoded.kind = message::kind(&config.schema, &self.tree).map(|branch| match branch {
-            // Kinds of frames that are no messages: a branch of that name carries its oneof's.
-            "end_stream" | "trailers" | "error" => {
-                let oneof = config.schema.ty(ty).oneofs.first().map_or("", |o| &o.name);
-                format!("{oneof}.{branch}")
-            }
-            branch => branch.to_owned(),
-        });
+        decoded.message_type = Some(self.type_name(config, ty));
+        decoded.kind = message::kind(&config.schema, &self.tree).map(|branch| kind(config, ty, branch));
         message::json::write(&config.schema, &self.tree, &wire, options, &mut decoded.message, findings);
         decoded.payload = wire;
+    }
+
+    /// Fills in kind, type, message and ids of a regular message; false where it is none.
+    fn fast(
+        &mut self,
+        config: &Config,
+        ty: TypeId,
+        wire: &[u8],
+        options: &JsonOptions<'_>,
+        decoded: &mut Decoded,
+    ) -> bool {
+        let Some(tables) = self.tables.as_deref().filter(|_| fast::serves(options)) else { return false };
+        let mut ids = Vec::new();
+        let (schema, limits, out) = (&config.schema, &config.limits, &mut decoded.message);
+        let Some(branch) = fast::write(schema, tables, ty, wire, options.redact, limits, out, &mut ids)
+        else {
+            return false;
+        };
+        let plan = schema.ty(ty);
+        let branch = match branch {
+            Some(index) => plan.field(index).map(|f| &*f.name),
+            None => plan.oneofs.is_empty().then(|| plan.short_name()),
+        };
+        decoded.kind = branch.map(|branch| kind(config, ty, branch));
+        decoded.ty = Some(ty);
+        decoded.message_type = Some(self.type_name(config, ty));
+        let counts = |id: &fast::FastId<'_>| !id.absent || counts_absent(config, id.namespace);
+        self.met = Some(ids.into_iter().filter(counts).map(|id| (id.namespace, owned(id.value))).collect());
+        true
+    }
+
+    fn type_name(&mut self, config: &Config, ty: TypeId) -> Arc<str> {
+        match &self.name {
+            Some((known, name)) if *known == ty => name.clone(),
+            _ => {
+                let name: Arc<str> = Arc::from(&*config.schema.ty(ty).name);
+                self.name = Some((ty, name.clone()));
+                name
+            }
+        }
     }
 
     /// The wire format of a JSON message; what does not fit is a finding each, `None` where it is no JSON at all.
@@ -300,7 +356,7 @@ impl Worker {
             findings.push(Finding::new(Code::CarrierWrongType, text));
         }
         std::mem::swap(&mut self.tree, &mut self.inner);
-        let bytes = bytes.to_vec();
+        let bytes = Bytes::copy_from_slice(bytes);
         self.shown(config, ty, bytes, options, decoded, findings);
         if let [_, (second, other), ..] = found.as_slice() {
             self.compare(config, ty, *second, other, options, decoded, &mut carrier, findings);
@@ -368,7 +424,9 @@ impl Worker {
     /// Ids of the call first, then those that the message holds.
     fn ids(&mut self, config: &Config, job: &Job, decoded: &mut Decoded) {
         let mut all = job.joined.ids.clone();
-        if decoded.ty.is_some() {
+        if let Some(met) = self.met.take() {
+            all.extend(met);
+        } else if decoded.ty.is_some() {
             ids_of(config, &self.tree, &decoded.payload, &mut all);
         }
         for (namespace, value) in all {
@@ -423,19 +481,37 @@ pub fn ids_of(config: &Config, tree: &Tree, payload: &[u8], out: &mut Vec<Id>) {
     let mut found = Vec::new();
     message::ids(&config.schema, tree, payload, &mut found);
     for id in found {
-        let counts_absent =
-            config.plan.namespaces.get(usize::from(id.namespace)).is_some_and(|n| n.default_zero);
-        if id.absent && !counts_absent {
+        if id.absent && !counts_absent(config, id.namespace) {
             continue;
         }
-        let value = match id.value {
-            message::IdValue::Text(text) => IdValue::Str(text.to_owned()),
-            message::IdValue::Number(number) => IdValue::Uint(number),
-            message::IdValue::Bytes(bytes) => {
-                IdValue::Str(hex_simd::encode_to_string(bytes, hex_simd::AsciiCase::Lower))
-            }
-        };
-        out.push((id.namespace, value));
+        out.push((id.namespace, owned(id.value)));
+    }
+}
+
+/// Whether an absent number of a namespace is an id like any other.
+fn counts_absent(config: &Config, namespace: u16) -> bool {
+    config.plan.namespaces.get(usize::from(namespace)).is_some_and(|n| n.default_zero)
+}
+
+fn owned(value: message::IdValue<'_>) -> IdValue {
+    match value {
+        message::IdValue::Text(text) => IdValue::Str(text.to_owned()),
+        message::IdValue::Number(number) => IdValue::Uint(number),
+        message::IdValue::Bytes(bytes) => {
+            IdValue::Str(hex_simd::encode_to_string(bytes, hex_simd::AsciiCase::Lower))
+        }
+    }
+}
+
+/// What a message is called by the branch that is set in it.
+fn kind(config: &Config, ty: TypeId, branch: &str) -> String {
+    match branch {
+        // Kinds of frames that are no messages: a branch of that name carries its oneof's.
+        "end_stream" | "trailers" | "error" => {
+            let oneof = config.schema.ty(ty).oneofs.first().map_or("", |o| &o.name);
+            format!("{oneof}.{branch}")
+        }
+        branch => branch.to_owned(),
     }
 }
 

@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::base::{Code, Finding, Limits, Severity};
 use crate::message::{self, Tree};
 use crate::pdu::{Codec, Frame, Lane, Protocol, Role, Side};
@@ -33,7 +35,7 @@ pub struct Typer {
 
 impl Typer {
     /// The type of a frame's message. `payload` undoes the frame's encoding, for trial only.
-    pub fn resolve(&mut self, config: &Config, frame: &Frame, payload: &mut dyn FnMut() -> Vec<u8>) -> Typed {
+    pub fn resolve(&mut self, config: &Config, frame: &Frame, payload: &mut dyn FnMut() -> Bytes) -> Typed {
         if !matches!(frame.role, Role::Message | Role::Decoded) {
             return Typed::default();
         }

@@ -9,6 +9,8 @@ pub mod text;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::base::Finding;
 use crate::pdu::Frame;
 use crate::schema::TypeId;
@@ -48,7 +50,7 @@ pub struct Decoded {
     /// Messages in a JSON codec: their length in wire format, so that lengths compare across codecs.
     pub wire_length: Option<u64>,
     /// The bytes that `message` was decoded from.
-    pub payload: Vec<u8>,
+    pub payload: Bytes,
     /// The frame's findings, those of the rooms before included.
     pub findings: Vec<Finding>,
 }

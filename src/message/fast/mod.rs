@@ -1,0 +1,58 @@
+//! The fast lane: a regular message from its bytes to its JSON in one walk, nothing built between.
+//! Never finds fault: what is not regular in every way is given up, for the tolerant decoder to do over.
+//!
+//! Regular is a message whose JSON is the concatenation of its fields in wire order: each singular
+//! field and oneof set once, each repeated field in one run, nothing unknown, malformed or hidden.
+
+mod table;
+#[cfg(test)]
+mod tests;
+mod text;
+mod walk;
+
+use crate::{
+    base::Limits,
+    schema::{Schema, TypeId},
+};
+
+use super::{Expand, IdValue, JsonOptions};
+
+pub use table::Tables;
+
+/// An id that was met on the way.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FastId<'a> {
+    /// [`Annotation::id`](crate::schema::Annotation::id) of its field.
+    pub namespace: u16,
+    /// The value.
+    pub value: IdValue<'a>,
+    /// Whether the field is not on the wire and its value is the default: 0.
+    pub absent: bool,
+}
+
+/// Whether options are such that this lane can write what they ask for.
+pub fn serves(options: &JsonOptions<'_>) -> bool {
+    options.expand == Expand::None && !options.emit_defaults && options.blobs.is_none()
+}
+
+/// Appends the JSON of a regular message and its ids; gives the branch set in the root's first oneof.
+/// `None`, and nothing appended, where the message is not regular.
+#[expect(clippy::too_many_arguments, reason = "what goes in, how, and where it goes")]
+pub fn write<'a>(
+    schema: &Schema,
+    tables: &Tables,
+    ty: TypeId,
+    payload: &'a [u8],
+    redact: bool,
+    limits: &Limits,
+    out: &mut Vec<u8>,
+    ids: &mut Vec<FastId<'a>>,
+) -> Option<Option<u16>> {
+    let (begin, ids_begin) = (out.len(), ids.len());
+    let done = walk::Walk::new(schema, tables, payload, redact, limits, out, ids).root(ty);
+    if done.is_none() {
+        out.truncate(begin);
+        ids.truncate(ids_begin);
+    }
+    done
+}

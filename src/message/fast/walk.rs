@@ -1,0 +1,474 @@
+//! The walk: tag, operation, JSON.
+//! Never goes on past the first thing that is not regular.
+
+use std::collections::HashSet;
+
+use smallvec::SmallVec;
+
+use crate::{
+    base::{Limits, secret},
+    message::{IdValue, MAX_DEPTH, json, wkt},
+    schema::{Kind, Schema, TypeId},
+};
+
+use super::{
+    FastId, Tables,
+    table::{self, Form, Op, Seen, Shape},
+    text,
+};
+
+/// Deepest nesting that is done here: each level is a call.
+const DEEPEST: usize = 64;
+
+/// Fields of one payload that are done here.
+const MAX_FIELDS: u32 = 2 << 20;
+
+/// Longest payload that is done here.
+const MAX_PAYLOAD: usize = 1 << 30;
+
+/// Map entries whose keys are compared one by one.
+const FEW: usize = 16;
+
+pub(super) struct Walk<'a, 'o> {
+    schema: &'o Schema,
+    tables: &'o Tables,
+    payload: &'a [u8],
+    redact: bool,
+    /// Whether encoded messages are looked for.
+    tries: bool,
+    limits: &'o Limits,
+    deepest: usize,
+    out: &'o mut Vec<u8>,
+    ids: &'o mut Vec<FastId<'a>>,
+    branch: Option<u16>,
+    fields: u32,
+}
+
+/// A field's content: a number's bits, or a range of the payload.
+#[derive(Clone, Copy)]
+enum Raw {
+    Bits(u64),
+    Range(usize, usize),
+}
+
+impl<'a, 'o> Walk<'a, 'o> {
+    pub fn new(
+        schema: &'o Schema,
+        tables: &'o Tables,
+        payload: &'a [u8],
+        redact: bool,
+        limits: &'o Limits,
+        out: &'o mut Vec<u8>,
+        ids: &'o mut Vec<FastId<'a>>,
+    ) -> Self {
+        let deepest = limits.max_depth.min(MAX_DEPTH).min(DEEPEST);
+        let tries = redact && !schema.secret_roots().is_empty();
+        Self { schema, tables, payload, redact, tries, limits, deepest, out, ids, branch: None, fields: 0 }
+    }
+
+    pub fn root(mut self, ty: TypeId) -> Option<Option<u16>> {
+        if self.payload.len() > MAX_PAYLOAD {
+            return None;
+        }
+        self.message(ty, 0, self.payload.len(), 0)?;
+        Some(self.branch)
+    }
+
+    fn message(&mut self, ty: TypeId, from: usize, end: usize, depth: usize) -> Option<()> {
+        if depth > self.deepest {
+            return None;
+        }
+        let tables = self.tables;
+        let table = tables.table(self.schema, ty)?;
+        if table.form != Form::Object {
+            return self.time(table.form, from, end);
+        }
+        let mut seen: Seen = [0; 4];
+        let ids_before = self.ids.len();
+        let mut at = from;
+        self.out.push(b'{');
+        let mut comma = false;
+        while at < end {
+            let (tag, content) = self.varint(at, end)?;
+            let op = table.op(u32::try_from(tag).ok()?)?;
+            let (word, bit) = (seen.get_mut(usize::from(op.slot >> 6))?, 1 << (op.slot & 63));
+            if *word & bit != 0 {
+                return None;
+            }
+            *word |= bit;
+            if depth == 0 && op.first_oneof {
+                self.branch = Some(op.index);
+            }
+            at = match op.shape {
+                Shape::One => {
+                    let (raw, next) = self.read(op.kind, content, end)?;
+                    self.count()?;
+                    self.id(op, raw);
+                    if !(op.skips_zero && is_zero(op.kind, raw)) {
+                        self.key(op, &mut comma);
+                        self.value(op.kind, op.hidden, raw, depth)?;
+                    }
+                    next
+                }
+                Shape::Run => {
+                    self.key(op, &mut comma);
+                    self.run(op, content, end, depth)?
+                }
+                Shape::Packed => self.packed(op, content, end, &mut comma)?,
+                Shape::Map => {
+                    self.key(op, &mut comma);
+                    self.map(op, content, end, depth)?
+                }
+            };
+        }
+        if table.required.iter().zip(&seen).any(|(required, seen)| required & !seen != 0) {
+            return None;
+        }
+        let mut place = ids_before;
+        for (slot, namespace) in &table.zeros {
+            if seen.get(usize::from(slot >> 6))? & 1 << (slot & 63) == 0 {
+                let id = FastId { namespace: *namespace, value: IdValue::Number(0), absent: true };
+                self.ids.insert(place, id);
+                place += 1;
+            }
+        }
+        self.out.push(b'}');
+        Some(())
+    }
+
+    fn count(&mut self) -> Option<()> {
+        self.fields += 1;
+        (self.fields < MAX_FIELDS).then_some(())
+    }
+
+    fn key(&mut self, op: &Op, comma: &mut bool) {
+        if std::mem::replace(comma, true) {
+            self.out.push(b',');
+        }
+        self.out.extend_from_slice(&op.key);
+    }
+
+    fn varint(&self, at: usize, end: usize) -> Option<(u64, usize)> {
+        let bytes = self.payload.get(at..end)?;
+        let first = *bytes.first()?;
+        if first < 0x80 {
+            return Some((u64::from(first), at + 1));
+        }
+        let mut value = u64::from(first & 0x7f);
+        for (i, byte) in bytes.iter().enumerate().take(10).skip(1) {
+            value |= u64::from(byte & 0x7f) << (7 * i);
+            if *byte < 0x80 {
+                return (i < 9 || *byte <= 1).then_some((value, at + i + 1));
+            }
+        }
+        None
+    }
+
+    fn read(&self, kind: Kind, at: usize, end: usize) -> Option<(Raw, usize)> {
+        match table::wire(kind) {
+            0 => self.varint(at, end).map(|(bits, next)| (Raw::Bits(bits), next)),
+            2 => {
+                let (length, from) = self.varint(at, end)?;
+                let to = from.checked_add(usize::try_from(length).ok()?).filter(|to| *to <= end)?;
+                Some((Raw::Range(from, to), to))
+            }
+            1 => {
+                let bytes = self.payload.get(at..end)?.first_chunk()?;
+                Some((Raw::Bits(u64::from_le_bytes(*bytes)), at + 8))
+            }
+            _ => {
+                let bytes = self.payload.get(at..end)?.first_chunk()?;
+                Some((Raw::Bits(u64::from(u32::from_le_bytes(*bytes))), at + 4))
+            }
+        }
+    }
+
+    fn id(&mut self, op: &Op, raw: Raw) {
+        let Some(namespace) = op.id else { return };
+        let value = match (op.kind, raw) {
+            (Kind::String | Kind::Bytes, Raw::Range(from, to)) if from < to => {
+                let bytes = self.payload.get(from..to).unwrap_or_default();
+                match op.kind {
+                    Kind::String => std::str::from_utf8(bytes).map_or(IdValue::Bytes(bytes), IdValue::Text),
+                    _ => IdValue::Bytes(bytes),
+                }
+            }
+            (Kind::String | Kind::Bytes | Kind::Message(_), _) | (_, Raw::Range(..)) => return,
+            (kind, Raw::Bits(bits)) => IdValue::Number(widened(kind, bits)),
+        };
+        self.ids.push(FastId { namespace, value, absent: false });
+    }
+
+    fn value(&mut self, kind: Kind, hidden: bool, raw: Raw, depth: usize) -> Option<()> {
+        match (kind, raw) {
+            (kind, Raw::Bits(bits)) => {
+                if hidden && self.redact {
+                    return None;
+                }
+                self.number(kind, bits)
+            }
+            (kind, Raw::Range(from, to)) => {
+                if hidden && self.redact && to > from {
+                    return None;
+                }
+                match kind {
+                    Kind::Message(ty) => self.message(ty, from, to, depth + 1),
+                    Kind::String => self.text(self.payload.get(from..to)?),
+                    _ => self.bytes(self.payload.get(from..to)?),
+                }
+            }
+        }
+    }
+
+    /// A run of equal tags; gives where it ends.
+    fn run(&mut self, op: &Op, content: usize, end: usize, depth: usize) -> Option<usize> {
+        self.out.push(b'[');
+        let mut at = content;
+        loop {
+            let (raw, next) = self.read(op.kind, at, end)?;
+            self.count()?;
+            self.id(op, raw);
+            self.value(op.kind, op.hidden, raw, depth)?;
+            match self.again(op, next, end) {
+                Some(content) => at = content,
+                None => {
+                    self.out.push(b']');
+                    return Some(next);
+                }
+            }
+            self.out.push(b',');
+        }
+    }
+
+    /// Where the content of the next field starts, if it has the same tag.
+    fn again(&self, op: &Op, at: usize, end: usize) -> Option<usize> {
+        let (tag, content) = self.varint(at, end)?;
+        (tag == u64::from(op.tag)).then_some(content)
+    }
+
+    fn packed(&mut self, op: &Op, content: usize, end: usize, comma: &mut bool) -> Option<usize> {
+        let (length, from) = self.varint(content, end)?;
+        let to = from.checked_add(usize::try_from(length).ok()?).filter(|to| *to <= end)?;
+        self.count()?;
+        if op.hidden && self.redact {
+            return None;
+        }
+        // Another run, of either form, is left to the check of slots.
+        if from == to {
+            return self.again(op, to, end).is_none().then_some(to);
+        }
+        self.key(op, comma);
+        let mut at = from;
+        let mut before = b'[';
+        while at < to {
+            self.out.push(before);
+            before = b',';
+            let (raw, next) = self.read(op.kind, at, to)?;
+            let Raw::Bits(bits) = raw else { return None };
+            self.number(op.kind, bits)?;
+            at = next;
+        }
+        self.out.push(b']');
+        Some(to)
+    }
+
+    /// A map: entries of key and value, in this order, no key twice.
+    fn map(&mut self, op: &Op, content: usize, end: usize, depth: usize) -> Option<usize> {
+        let Kind::Message(entry) = op.kind else { return None };
+        if depth + 1 > self.deepest || op.hidden && self.redact {
+            return None;
+        }
+        let (key_kind, value_kind) = table::entry(self.schema, entry)?;
+        let mut keys: SmallVec<[(usize, usize); FEW]> = SmallVec::new();
+        let mut at = content;
+        self.out.push(b'{');
+        loop {
+            let (Raw::Range(from, to), next) = self.read(op.kind, at, end)? else { return None };
+            self.fields += 2;
+            self.count()?;
+            let (tag, key_at) = self.varint(from, to)?;
+            if tag != u64::from(1 << 3 | table::wire(key_kind)) {
+                return None;
+            }
+            let (key, after) = self.read(key_kind, key_at, to)?;
+            let (tag, value_at) = self.varint(after, to)?;
+            if tag != u64::from(2 << 3 | table::wire(value_kind)) {
+                return None;
+            }
+            let (value, after) = self.read(value_kind, value_at, to)?;
+            if after != to {
+                return None;
+            }
+            let begin = self.out.len();
+            match key {
+                Raw::Range(from, to) => {
+                    let bytes = self.payload.get(from..to)?;
+                    let classes = text::classes(bytes);
+                    if self.redact && text::may_mask(bytes, classes) && secret::mask(bytes).is_some()
+                        || !text::push(self.out, bytes, classes)
+                    {
+                        return None;
+                    }
+                }
+                Raw::Bits(bits) => {
+                    self.out.push(b'"');
+                    let quoted = self.out.len();
+                    self.number(key_kind, bits)?;
+                    // 64-bit numbers bring their own quotes.
+                    if self.out.get(quoted) == Some(&b'"') {
+                        self.out.remove(quoted);
+                    } else {
+                        self.out.push(b'"');
+                    }
+                }
+            }
+            keys.push((begin, self.out.len()));
+            self.out.push(b':');
+            self.value(value_kind, false, value, depth + 1)?;
+            match self.again(op, next, end) {
+                Some(content) => at = content,
+                None => {
+                    self.out.push(b'}');
+                    return self.are_distinct(&keys).then_some(next);
+                }
+            }
+            self.out.push(b',');
+        }
+    }
+
+    fn are_distinct(&self, keys: &[(usize, usize)]) -> bool {
+        let key = |(from, to): &(usize, usize)| self.out.get(*from..*to);
+        if keys.len() > FEW {
+            let mut known = HashSet::new();
+            return keys.iter().all(|k| known.insert(key(k)));
+        }
+        keys.iter().enumerate().all(|(i, k)| keys.iter().take(i).all(|other| key(other) != key(k)))
+    }
+
+    fn text(&mut self, bytes: &[u8]) -> Option<()> {
+        let classes = text::classes(bytes);
+        if self.redact {
+            if text::may_mask(bytes, classes) && secret::mask(bytes).is_some() {
+                return None;
+            }
+            if self.tries && text::may_be_encoded(bytes) {
+                let end = bytes.iter().rposition(|b| *b != b'=').map_or(0, |at| at + 1);
+                if json::holds_secret(self.schema, self.limits, bytes.get(..end)?) {
+                    return None;
+                }
+            }
+        }
+        text::push(self.out, bytes, classes).then_some(())
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
+        if self.redact {
+            if self.tries && bytes.len() >= 4 {
+                // Hex digits are looked into as such; that they are a message themselves too is rare.
+                let digits = bytes.iter().all(u8::is_ascii_hexdigit);
+                if digits || json::holds_secret(self.schema, self.limits, bytes) {
+                    return None;
+                }
+            }
+            if bytes.len() >= 7 && secret::mask(bytes).is_some() {
+                return None;
+            }
+        }
+        self.out.push(b'"');
+        base64_simd::STANDARD.encode_append(bytes, self.out);
+        self.out.push(b'"');
+        Some(())
+    }
+
+    fn number(&mut self, kind: Kind, bits: u64) -> Option<()> {
+        let mut buffer = itoa::Buffer::new();
+        let (text, quoted) = match kind {
+            Kind::Int32 | Kind::Sfixed32 => (buffer.format(bits as i32), false),
+            Kind::Uint32 | Kind::Fixed32 => (buffer.format(bits as u32), false),
+            Kind::Sint32 => (buffer.format(widened(kind, u64::from(bits as u32)) as i32), false),
+            Kind::Int64 | Kind::Sfixed64 => (buffer.format(bits as i64), true),
+            Kind::Uint64 | Kind::Fixed64 => (buffer.format(bits), true),
+            Kind::Sint64 => (buffer.format(widened(kind, bits) as i64), true),
+            Kind::Bool => (if bits != 0 { "true" } else { "false" }, false),
+            Kind::Float => {
+                let value = f32::from_bits(bits as u32);
+                return self.float(ryu::Buffer::new().format(value), value.is_finite());
+            }
+            Kind::Double => {
+                let value = f64::from_bits(bits);
+                return self.float(ryu::Buffer::new().format(value), value.is_finite());
+            }
+            Kind::Enum(id) => {
+                let plan = self.schema.enum_plan(id).filter(|p| !p.null)?;
+                let name = plan.name_of(bits as i32)?;
+                crate::base::json::push_string(self.out, name);
+                return Some(());
+            }
+            Kind::String | Kind::Bytes | Kind::Message(_) => return None,
+        };
+        if quoted {
+            self.out.push(b'"');
+        }
+        self.out.extend_from_slice(text.as_bytes());
+        if quoted {
+            self.out.push(b'"');
+        }
+        Some(())
+    }
+
+    fn float(&mut self, text: &str, finite: bool) -> Option<()> {
+        if !finite {
+            return None;
+        }
+        self.out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
+        Some(())
+    }
+
+    /// A Timestamp or Duration in range.
+    fn time(&mut self, form: Form, from: usize, end: usize) -> Option<()> {
+        let (mut seconds, mut nanos) = (None, None);
+        let mut at = from;
+        while at < end {
+            let (tag, content) = self.varint(at, end)?;
+            let (bits, next) = self.varint(content, end)?;
+            let slot = match tag {
+                8 => &mut seconds,
+                16 => &mut nanos,
+                _ => return None,
+            };
+            if slot.replace(bits).is_some() {
+                return None;
+            }
+            self.count()?;
+            at = next;
+        }
+        let (seconds, nanos) = (seconds.unwrap_or(0) as i64, nanos.unwrap_or(0) as i32);
+        let text = match form {
+            Form::Timestamp => wkt::timestamp(seconds, nanos),
+            _ => wkt::duration(seconds, nanos),
+        }?;
+        self.out.push(b'"');
+        self.out.extend_from_slice(text.as_bytes());
+        self.out.push(b'"');
+        Some(())
+    }
+}
+
+/// Whether a value is its kind's default.
+fn is_zero(kind: Kind, raw: Raw) -> bool {
+    match (kind, raw) {
+        (_, Raw::Range(from, to)) => from == to,
+        (Kind::Int32 | Kind::Uint32 | Kind::Sint32 | Kind::Enum(_), Raw::Bits(bits)) => bits as u32 == 0,
+        (_, Raw::Bits(bits)) => bits == 0,
+    }
+}
+
+/// The number that bits stand for, in 64 bits, sign-extended.
+fn widened(kind: Kind, bits: u64) -> u64 {
+    match kind {
+        Kind::Int32 | Kind::Sfixed32 | Kind::Enum(_) => i64::from(bits as i32) as u64,
+        Kind::Uint32 | Kind::Fixed32 => u64::from(bits as u32),
+        Kind::Sint32 | Kind::Sint64 => ((bits >> 1) as i64 ^ -((bits & 1) as i64)) as u64,
+        _ => bits,
+    }
+}
