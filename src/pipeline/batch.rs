@@ -22,11 +22,15 @@ use super::typing::Typer;
 use super::{Config, Job, Render};
 
 /// Frames that are decoded together, at most.
-const BATCH_FRAMES: usize = 256;
+const BATCH_FRAMES: usize = 1024;
+/// Frames that one thread takes at a time.
+const CHUNK: usize = 64;
 /// Payload bytes that are decoded together, about.
 const BATCH_BYTES: usize = 1 << 20;
-/// Records that a reader may be ahead.
-const AHEAD: usize = 256;
+/// Blocks of records that a reader may be ahead.
+const AHEAD: usize = 4;
+/// Records in a block, at most.
+const BLOCK: usize = 256;
 
 /// A frame with what correlation made of it.
 pub struct Correlated<'a> {
@@ -46,9 +50,8 @@ pub struct Correlated<'a> {
 
 /// Where output goes.
 pub trait Sink {
-    /// Takes the rendered frames of a batch, one slice a frame; empty ones were not wanted.
-    /// False ends the run.
-    fn frames(&mut self, rendered: &[Vec<u8>]) -> io::Result<bool>;
+    /// Takes rendered frames, in order. False ends the run.
+    fn frames(&mut self, rendered: &Rendered) -> io::Result<bool>;
     /// Takes a frame of a correlated run, in place of [`Sink::frames`]. False ends the run.
     fn correlated(&mut self, _frame: &Correlated<'_>) -> io::Result<bool> {
         Ok(true)
@@ -63,6 +66,26 @@ pub trait Sink {
     fn finding(&mut self, capture: &str, finding: &Finding);
     /// A capture that could not be read on.
     fn error(&mut self, error: &source::Error);
+}
+
+/// Frames rendered one after the other.
+#[derive(Default)]
+pub struct Rendered {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Rendered {
+    /// All bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The bytes of each frame; none for one that is not wanted.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(from, to)| self.bytes.get(from..*to).unwrap_or_default())
+    }
 }
 
 /// What a run came to.
@@ -122,6 +145,7 @@ pub fn run(
         session: config.correlate.then(|| Session::new(&config.schema, &config.plan, &config.limits)),
         ends: Vec::new(),
         early: Vec::new(),
+        spare: Vec::new(),
         timed: true,
     };
     let pool =
@@ -160,6 +184,8 @@ struct Driver<'a> {
     ends: Vec<(usize, u64, Side, End)>,
     /// Events that wait for the next frame.
     early: Vec<Event>,
+    /// Buffers to be used again.
+    spare: Vec<Rendered>,
     /// Whether frames of the capture have times of their own.
     timed: bool,
 }
@@ -176,15 +202,16 @@ impl Driver<'_> {
         // These give one time for a whole body.
         self.timed = !matches!(reader.format(), Format::Har | Format::Flow | Format::Saz);
         let mut feed = Feed::new(self.config, std::mem::take(&mut self.exchanges));
-        let (sender, receiver) = sync_channel::<Result<Record, source::Error>>(AHEAD);
+        let (sender, receiver) = sync_channel::<Result<Vec<Record>, source::Error>>(AHEAD);
         // The reader waits for its input on a thread of its own, so that what has arrived can be shown meanwhile.
         // It is not joined: a run that ends early must not wait for a pipe that stays silent.
         std::thread::spawn(move || {
             let mut reader = reader;
             loop {
-                let sent = match reader.next() {
-                    Ok(Some(record)) => sender.send(Ok(record)),
-                    Ok(None) => return,
+                let mut block = Vec::new();
+                let sent = match reader.next_block(BLOCK, &mut block) {
+                    Ok(true) => sender.send(Ok(block)),
+                    Ok(false) => return,
                     Err(error) => {
                         let _ = sender.send(Err(error));
                         return;
@@ -197,19 +224,23 @@ impl Driver<'_> {
         });
         let mut frames = Vec::new();
         let mut findings = Vec::new();
-        while let Some(record) =
+        while let Some(waiting) =
             next(&receiver, || self.settle(pool, sink).and_then(|go| sink.idle().map(|()| go)))?
         {
-            match record {
+            let block = match waiting {
                 Waiting::Stop => return Ok(false),
-                Waiting::Record(Ok(record)) => {
-                    let mut cx = Cx { findings: &mut findings, limits: &self.config.limits };
-                    feed.push(self.config, record, &mut cx, &mut frames);
+                Waiting::Records(Ok(block)) => block,
+                Waiting::Records(Err(error)) => {
+                    sink.error(&error);
+                    continue;
                 }
-                Waiting::Record(Err(error)) => sink.error(&error),
-            }
-            if !self.take(&name, &mut frames, &mut findings, pool, sink)? {
-                return Ok(false);
+            };
+            for record in block {
+                let mut cx = Cx { findings: &mut findings, limits: &self.config.limits };
+                feed.push(self.config, record, &mut cx, &mut frames);
+                if !self.take(&name, &mut frames, &mut findings, pool, sink)? {
+                    return Ok(false);
+                }
             }
         }
         let mut cx = Cx { findings: &mut findings, limits: &self.config.limits };
@@ -275,48 +306,59 @@ impl Driver<'_> {
             return Ok(true);
         }
         let (config, render, tables) = (self.config, self.render, &self.tables);
-        let one = |worker: &mut Worker, job: &Job| {
-            let decoded = worker.decode(config, job);
-            let digest = config.correlate.then(|| worker.digest(config, job, &decoded));
-            let item = Item {
-                number: job.number,
-                capture: &job.capture,
-                frame: &job.frame,
-                decoded: &decoded,
-                show_secrets: config.show_secrets,
-            };
-            let mut rendered = Vec::new();
-            render(&item, job, &mut rendered);
-            let findings = decoded.findings.iter().fold([0u64; 3], |mut n, f| {
-                n[f.severity as usize] += 1;
-                n
-            });
-            let said = match digest {
-                Some(digest) => Some((decoded, digest)),
-                None => {
-                    worker.recycle(decoded);
-                    None
+        let chunk = |worker: &mut Worker, jobs: &[Job], rendered: Rendered| {
+            let mut done = Done { rendered, findings: [0; 3], said: Vec::new() };
+            for job in jobs {
+                let decoded = worker.decode(config, job);
+                let digest = config.correlate.then(|| worker.digest(config, job, &decoded));
+                let item = Item {
+                    number: job.number,
+                    capture: &job.capture,
+                    frame: &job.frame,
+                    decoded: &decoded,
+                    show_secrets: config.show_secrets,
+                };
+                render(&item, job, &mut done.rendered.bytes);
+                done.rendered.ends.push(done.rendered.bytes.len());
+                for finding in &decoded.findings {
+                    done.findings[finding.severity as usize] += 1;
                 }
-            };
-            Done { rendered, findings, said }
-        };
-        let done: Vec<Done> = match pool {
-            Some(pool) if self.jobs.len() > 8 => pool.install(|| {
-                self.jobs.par_iter().map_init(|| Worker::new(tables.clone()), |worker, job| one(worker, job)).collect()
-            }),
-            _ => self.jobs.iter().map(|job| one(&mut self.scout, job)).collect(),
+                match digest {
+                    Some(digest) => done.said.push((decoded, digest)),
+                    None => worker.recycle(decoded),
+                }
+            }
+            done
         };
         let jobs = std::mem::take(&mut self.jobs);
+        let chunks: Vec<(&[Job], Rendered)> =
+            jobs.chunks(CHUNK).map(|jobs| (jobs, self.spare.pop().unwrap_or_default())).collect();
+        let done: Vec<Done> = match pool {
+            Some(pool) if chunks.len() > 1 => pool.install(|| {
+                let chunks = chunks.into_par_iter().with_max_len(1);
+                let start = || Worker::new(tables.clone());
+                chunks.map_init(start, |worker, (jobs, rendered)| chunk(worker, jobs, rendered)).collect()
+            }),
+            _ => chunks.into_iter().map(|(jobs, rendered)| chunk(&mut self.scout, jobs, rendered)).collect(),
+        };
         self.bytes = 0;
-        let mut rendered = Vec::with_capacity(done.len());
         for one in &done {
             self.summary.findings.iter_mut().zip(one.findings).for_each(|(sum, n)| *sum += n);
         }
         if self.session.is_some() {
             return self.correlate(&jobs, &done, sink);
         }
-        rendered.extend(done.into_iter().map(|one| one.rendered));
-        sink.frames(&rendered)
+        for mut one in done {
+            if !sink.frames(&one.rendered)? {
+                return Ok(false);
+            }
+            one.rendered.bytes.clear();
+            one.rendered.ends.clear();
+            if one.rendered.bytes.capacity() <= BATCH_BYTES {
+                self.spare.push(one.rendered);
+            }
+        }
+        Ok(true)
     }
 
     /// Takes what was decoded into the session, in capture order.
@@ -324,11 +366,11 @@ impl Driver<'_> {
         let Some(session) = &mut self.session else { return Ok(true) };
         let mut ends = std::mem::take(&mut self.ends).into_iter().peekable();
         let mut events = std::mem::take(&mut self.early);
-        for (number, (job, one)) in jobs.iter().zip(done).enumerate() {
+        let done = done.iter().flat_map(|chunk| chunk.said.iter().zip(chunk.rendered.iter()));
+        for (number, (job, ((decoded, digest), rendered))) in jobs.iter().zip(done).enumerate() {
             while let Some((_, call, side, end)) = ends.next_if(|(before, ..)| *before <= number) {
                 session.call_end(call, side, &end, &mut events);
             }
-            let Some((decoded, digest)) = &one.said else { continue };
             let lane = &job.frame.lane;
             let input = Input {
                 frame: job.number,
@@ -342,7 +384,6 @@ impl Driver<'_> {
             };
             let placed = session.push(&input, digest, &mut events);
             self.summary.count_events(&events);
-            let rendered = &one.rendered;
             if !sink.correlated(&Correlated { job, decoded, digest, rendered, placed, events: &events })? {
                 return Ok(false);
             }
@@ -356,32 +397,32 @@ impl Driver<'_> {
     }
 }
 
-/// A frame decoded and rendered.
+/// Frames decoded and rendered.
 struct Done {
-    rendered: Vec<u8>,
+    rendered: Rendered,
     findings: [u64; 3],
-    said: Option<(Decoded, Digest)>,
+    /// Of correlated runs: what each frame holds and says.
+    said: Vec<(Decoded, Digest)>,
 }
 
-#[expect(clippy::large_enum_variant, reason = "lives on the stack for one step")]
 enum Waiting {
-    Record(Result<Record, source::Error>),
+    Records(Result<Vec<Record>, source::Error>),
     Stop,
 }
 
-/// The next record; `idle` runs before waiting for one that is not there yet.
+/// The next records; `idle` runs before waiting for one that is not there yet.
 fn next(
-    receiver: &Receiver<Result<Record, source::Error>>,
+    receiver: &Receiver<Result<Vec<Record>, source::Error>>,
     mut idle: impl FnMut() -> io::Result<bool>,
 ) -> io::Result<Option<Waiting>> {
     match receiver.try_recv() {
-        Ok(record) => Ok(Some(Waiting::Record(record))),
+        Ok(block) => Ok(Some(Waiting::Records(block))),
         Err(TryRecvError::Disconnected) => Ok(None),
         Err(TryRecvError::Empty) => {
             if !idle()? {
                 return Ok(Some(Waiting::Stop));
             }
-            Ok(receiver.recv().ok().map(Waiting::Record))
+            Ok(receiver.recv().ok().map(Waiting::Records))
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::pdu::{Frame, Protocol};
 use crate::schema::{Schema, TypeId};
 use crate::view::Item;
 
-pub use batch::{Correlated, Sink, Summary, run};
+pub use batch::{Correlated, Rendered, Sink, Summary, run};
 pub use feed::Feed;
 
 /// How far encodings inside fields are opened.

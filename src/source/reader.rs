@@ -129,6 +129,15 @@ impl Reader {
         }
     }
 
+    /// The next records, `most` or fewer: waits for the first alone. False at the end.
+    pub fn next_block(&mut self, most: usize, out: &mut Vec<Record>) -> Result<bool, Error> {
+        let Some(first) = self.next()? else { return Ok(false) };
+        out.push(first);
+        let more = self.queue.len().min(most.saturating_sub(1));
+        out.extend(self.queue.drain(..more));
+        Ok(true)
+    }
+
     /// The format, named or found.
     pub fn format(&self) -> Format {
         self.format

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use rpcshark::base::text::push_clean;
 use rpcshark::base::{Finding, secret};
 use rpcshark::message::json::holds_secret;
-use rpcshark::pipeline::{Config, Correlated, Sink};
+use rpcshark::pipeline::{Config, Correlated, Rendered, Sink};
 use rpcshark::session::{Blob, Session, hex};
 use rpcshark::source;
 use rpcshark::view::events;
@@ -110,7 +110,7 @@ impl Found<'_> {
 }
 
 impl Sink for Found<'_> {
-    fn frames(&mut self, _: &[Vec<u8>]) -> io::Result<bool> {
+    fn frames(&mut self, _: &Rendered) -> io::Result<bool> {
         Ok(true)
     }
 

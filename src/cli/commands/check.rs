@@ -8,7 +8,7 @@ use anyhow::Result;
 use rpcshark::base::text::clean;
 use rpcshark::base::{Finding, Severity};
 use rpcshark::dialect::Plan;
-use rpcshark::pipeline::{Correlated, Sink};
+use rpcshark::pipeline::{Correlated, Rendered, Sink};
 use rpcshark::session::{Event, Id, IdValue, Session};
 use rpcshark::source;
 use rpcshark::view::{events, text};
@@ -98,7 +98,7 @@ impl Findings<'_> {
 }
 
 impl Sink for Findings<'_> {
-    fn frames(&mut self, _: &[Vec<u8>]) -> io::Result<bool> {
+    fn frames(&mut self, _: &Rendered) -> io::Result<bool> {
         Ok(true)
     }
 

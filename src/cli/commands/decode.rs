@@ -181,8 +181,14 @@ impl Output {
 }
 
 impl Sink for Output {
-    fn frames(&mut self, rendered: &[Vec<u8>]) -> io::Result<bool> {
-        for record in rendered.iter().filter(|r| !r.is_empty()) {
+    fn frames(&mut self, rendered: &pipeline::Rendered) -> io::Result<bool> {
+        let wanted = rendered.iter().filter(|r| !r.is_empty());
+        if self.limit == u64::MAX && self.format != Format::Json && !self.silent {
+            self.written += wanted.count() as u64;
+            self.out.write_all(rendered.bytes())?;
+            return Ok(true);
+        }
+        for record in wanted {
             if self.written >= self.limit {
                 return Ok(false);
             }

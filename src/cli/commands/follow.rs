@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 
 use rpcshark::base::{Finding, secret};
-use rpcshark::pipeline::{Correlated, Sink};
+use rpcshark::pipeline::{Correlated, Rendered, Sink};
 use rpcshark::session::{Event, RunText, Session};
 use rpcshark::source;
 use rpcshark::view::events;
@@ -101,7 +101,7 @@ fn lines(text: &str) -> String {
 }
 
 impl Sink for Texts {
-    fn frames(&mut self, _: &[Vec<u8>]) -> io::Result<bool> {
+    fn frames(&mut self, _: &Rendered) -> io::Result<bool> {
         Ok(true)
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use rpcshark::base::Finding;
 use rpcshark::base::text::clean;
 use rpcshark::dialect::Plan;
-use rpcshark::pipeline::{Correlated, Sink};
+use rpcshark::pipeline::{Correlated, Rendered, Sink};
 use rpcshark::session::{Event, LinkState, Session};
 use rpcshark::source;
 
@@ -224,7 +224,7 @@ fn percentiles(values: &[f64]) -> Value {
 }
 
 impl Sink for Counts<'_> {
-    fn frames(&mut self, _: &[Vec<u8>]) -> io::Result<bool> {
+    fn frames(&mut self, _: &Rendered) -> io::Result<bool> {
         Ok(true)
     }
 

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use rpcshark::base::{Finding, Severity};
 use rpcshark::dialect::Plan;
-use rpcshark::pipeline::{Correlated, Job, Sink};
+use rpcshark::pipeline::{Correlated, Job, Rendered, Sink};
 use rpcshark::session::{Event, Session};
 use rpcshark::source;
 use rpcshark::view::text::timeline::{self, Entry};
@@ -112,7 +112,7 @@ impl Timeline<'_> {
 }
 
 impl Sink for Timeline<'_> {
-    fn frames(&mut self, _: &[Vec<u8>]) -> io::Result<bool> {
+    fn frames(&mut self, _: &Rendered) -> io::Result<bool> {
         Ok(true)
     }
 
