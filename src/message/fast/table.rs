@@ -143,7 +143,9 @@ fn make(schema: &Schema, plan: &TypePlan, json_names: bool) -> Option<Table> {
             index: index as u16,
             first_oneof: field.oneof == Some(0),
             skips_zero: field.presence == Presence::Implicit && field.cardinality == Cardinality::Singular,
-            hidden: field.annotation.secret || inner.is_some_and(|ty| schema.ty(ty).reaches_secret),
+            hidden: field.annotation.secret
+                || field.annotation.carrier.is_some()
+                || inner.is_some_and(|ty| schema.ty(ty).reaches_secret),
             id: field.annotation.id,
         };
         let own = wire(field.kind);
