@@ -5,7 +5,7 @@ use crate::base::text::{clean, nearest};
 use crate::schema::Kind;
 
 use super::parse::{Json, Node};
-use super::{Encoder, b64, push_varint};
+use super::{Encoder, b64, push_tag, push_varint, wire_type};
 
 impl Encoder<'_> {
     /// Writes a scalar without its tag; false where it does not fit.
@@ -111,7 +111,7 @@ impl Encoder<'_> {
 
     /// Writes a map key as field 1 of its entry; false where it does not fit.
     pub(super) fn map_key(&mut self, kind: Kind, name: &str, at: usize, out: &mut Vec<u8>) -> bool {
-        super::push_tag(out, 1, super::wire_type(kind));
+        push_tag(out, 1, wire_type(kind));
         let value = match (kind, name) {
             (Kind::Bool, "true") => Json::Bool(true),
             (Kind::Bool, "false") => Json::Bool(false),

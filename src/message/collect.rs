@@ -5,12 +5,14 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use crate::{
-    message::{Node, NodeKind, Tree, decode::element_wire, wire},
-    schema::{FieldPlan, Kind, Schema, TypePlan},
-};
+use crate::schema::{FieldPlan, Kind, Schema, TypePlan};
 
-use super::Parts;
+use super::{Node, NodeKind, Tree, decode::element_wire, wire};
+
+/// Nodes that make up one value: several where a message comes in parts.
+pub(super) type Parts = SmallVec<[u32; 4]>;
+
+
 
 /// Something that the schema has no name for.
 #[derive(Clone, Copy)]
@@ -158,7 +160,7 @@ pub(super) fn map_key(tree: &Tree, payload: &[u8], entry: u32, index: u16, field
         Kind::Bool => (bits != 0).to_string(),
         Kind::Int32 | Kind::Sfixed32 | Kind::Enum(_) => (bits as i32).to_string(),
         Kind::Uint32 | Kind::Fixed32 => (bits as u32).to_string(),
-        Kind::Sint32 | Kind::Sint64 => super::scalar::zigzag(field.kind, bits).to_string(),
+        Kind::Sint32 | Kind::Sint64 => zigzag(field.kind, bits).to_string(),
         Kind::Int64 | Kind::Sfixed64 => (bits as i64).to_string(),
         _ => bits.to_string(),
     }
@@ -169,4 +171,21 @@ pub(super) fn last_of_each(keys: &[String]) -> impl Fn(usize) -> bool + use<> {
     let last: HashMap<&str, usize> = keys.iter().enumerate().map(|(i, k)| (k.as_str(), i)).collect();
     let places: std::collections::HashSet<usize> = last.into_values().collect();
     move |place| places.contains(&place)
+}
+
+/// Whether bits are the zero of a kind; -0.0 is not.
+pub(super) fn is_zero(kind: Kind, bits: u64) -> bool {
+    match kind {
+        Kind::Int32 | Kind::Uint32 | Kind::Sint32 | Kind::Enum(_) => bits as u32 == 0,
+        _ => bits == 0,
+    }
+}
+
+/// The number that a zigzag varint stands for.
+pub(super) fn zigzag(kind: Kind, bits: u64) -> i64 {
+    if kind == Kind::Sint32 {
+        let bits = bits as u32;
+        return i64::from((bits >> 1) as i32 ^ -((bits & 1) as i32));
+    }
+    (bits >> 1) as i64 ^ -((bits & 1) as i64)
 }
