@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use crate::schema::{FieldPlan, Kind, Schema, TypePlan};
+use crate::schema::{Cardinality, FieldPlan, Kind, Schema, TypePlan};
 
 use super::{Node, NodeKind, Tree, decode::element_wire, wire};
 
@@ -70,6 +70,10 @@ pub(super) fn collect(schema: &Schema, plan: &TypePlan, tree: &Tree, payload: &[
         {
             continue;
         }
+        if field.cardinality == Cardinality::Map && is_unknown_entry(schema, field, tree, at) {
+            found.unknown.push(Unknown::Node(at));
+            continue;
+        }
         let rank = match before {
             Some((field, rank)) if field == node.field => rank,
             _ => {
@@ -127,6 +131,17 @@ fn is_unknown_enum(
         return false;
     }
     lacks(node.bits)
+}
+
+/// Whether a map's entry is an unknown field since its value is a number that a closed enum lacks.
+fn is_unknown_entry(schema: &Schema, field: &FieldPlan, tree: &Tree, at: u32) -> bool {
+    let Some(entry) = field.kind.message().map(|ty| schema.ty(ty)) else { return false };
+    let Some(value) = entry.index_of(2).and_then(|i| entry.field(i)) else { return false };
+    if !matches!(value.kind, Kind::Enum(_)) {
+        return false;
+    }
+    let last = tree.children(at).filter(|(_, n)| n.is_known() && n.number == 2).last();
+    last.is_some_and(|(_, node)| is_closed_out(schema, value.kind, node.bits))
 }
 
 /// Whether a number is an unknown field since its enum is closed.

@@ -61,12 +61,12 @@ impl Encoder<'_> {
         let start = out.len();
         let raw = members.iter().find(|(name, _)| name == "value").map(|(_, n)| n);
         match self.schema.type_by_name(name) {
-            Some(inner) if self.schema.ty(inner).known.is_some_and(|k| k != WellKnown::Empty) => {
-                let Some(value) = raw else {
-                    return self.fail(node.at, "expected \"value\" beside \"@type\"");
-                };
-                self.well_known_inside(inner, value, out);
-            }
+            Some(inner) if self.schema.ty(inner).known.is_some() => match raw {
+                Some(value) => self.well_known_inside(inner, value, out),
+                // Some writers leave out an Empty's value.
+                None if self.schema.ty(inner).known == Some(WellKnown::Empty) => {}
+                None => return self.fail(node.at, "expected \"value\" beside \"@type\""),
+            },
             Some(inner) => self.members(inner, members, &["@type"], out),
             // The writer keeps the bytes of a type that is not loaded.
             None => match raw.map(|n| &n.value) {
