@@ -12,8 +12,6 @@ use super::{Node, NodeKind, Tree, decode::element_wire, wire};
 /// Nodes that make up one value: several where a message comes in parts.
 pub(super) type Parts = SmallVec<[u32; 4]>;
 
-
-
 /// Something that the schema has no name for.
 #[derive(Clone, Copy)]
 pub(super) enum Unknown {

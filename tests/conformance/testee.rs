@@ -1,7 +1,10 @@
 //! Answers the questions of Google's conformance suite (conformance.proto) with the library's public API.
 //! Never reads a capture: `tests/conformance/run.sh` starts it and speaks to it through its pipes.
 
-use std::io::{self, Read, Write};
+use std::{
+    env,
+    io::{self, Read, Write},
+};
 
 use prost::Message;
 use rpcshark::{
@@ -11,7 +14,7 @@ use rpcshark::{
         json_in::{self, JsonInOptions},
         wire_out,
     },
-    schema::{Schema, TypeId},
+    schema::{self, Schema, TypeId},
 };
 
 /// The suite's test messages, compiled from the .proto files that come with its runner.
@@ -64,7 +67,7 @@ enum Outcome {
 }
 
 fn main() -> io::Result<()> {
-    let schema = Schema::from_sets(&[("test_messages.binpb", TEST_MESSAGES)]).map_err(io::Error::other)?;
+    let schema = test_schema().map_err(io::Error::other)?;
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
     let mut length = [0; 4];
     while input.read_exact(&mut length).is_ok() {
@@ -77,6 +80,17 @@ fn main() -> io::Result<()> {
         output.flush()?;
     }
     Ok(())
+}
+
+/// The test messages from the descriptor set, or from .proto text below the folder that `TEST_PROTOS` names.
+fn test_schema() -> Result<Schema, schema::Error> {
+    match env::var_os("TEST_PROTOS") {
+        Some(root) => {
+            let roots = vec![root.into()];
+            Ok(schema::load(&schema::Sources { roots, ..Default::default() })?.schema)
+        }
+        None => Schema::from_sets(&[("test_messages.binpb", TEST_MESSAGES)]),
+    }
 }
 
 fn answer(schema: &Schema, request: ConformanceRequest) -> Outcome {
@@ -120,7 +134,8 @@ fn convert(schema: &Schema, ty: TypeId, payload: &[u8], format: i32) -> Outcome 
             Outcome::Protobuf(out)
         }
         JSON => {
-            if let Some(error) = findings.iter().find(|f| matches!(f.code, Code::ProtoRange | Code::ProtoAny)) {
+            if let Some(error) = findings.iter().find(|f| matches!(f.code, Code::ProtoRange | Code::ProtoAny))
+            {
                 return Outcome::SerializeError(said(error));
             }
             let options = JsonOptions {

@@ -38,9 +38,7 @@ pub(super) fn plain(parsed: &Parsed) -> Parsed {
     let mut file = parsed.clone();
     super::graph_options::strip(&mut file, &|option: &UninterpretedOption| {
         let first = option.name.first();
-        first.is_some_and(|part| {
-            !part.is_extension && matches!(&*part.name_part, "features" | text::DEFAULT)
-        })
+        first.is_some_and(|part| !part.is_extension && matches!(&*part.name_part, "features" | text::DEFAULT))
     });
     file.syntax = None;
     file

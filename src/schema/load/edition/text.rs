@@ -151,17 +151,24 @@ mod tests {
         check("/* é */ edition='2024';", &format!("/* é */ {head};"));
         check("edition=\"2024\"; import option \"a.proto\";", &format!("{head}; import \"a.proto\";"));
         check("edition=\"2024\"; export message M {}", &format!("{head}; message M {{}}"));
-        check("edition=\"2024\"; message M { local enum E {} }", &format!("{head}; message M {{ enum E {{}} }}"));
+        check(
+            "edition=\"2024\"; message M { local enum E {} }",
+            &format!("{head}; message M {{ enum E {{}} }}"),
+        );
         check("edition=\"2023\"; message M { reserved a, /* ; */ b; }", &format!("{head}; message M {{ }}"));
         check("edition=\"2023\"; message M { reserved 1; }", &format!("{head}; message M {{ reserved 1; }}"));
-        check("edition=\"2023\"; /* reserved a; */ message M {", &format!("{head}; /* reserved a; */ message M {{"));
+        check(
+            "edition=\"2023\"; /* reserved a; */ message M {",
+            &format!("{head}; /* reserved a; */ message M {{"),
+        );
         check("edition=\"2023\"; f = 1 [default = \";\"];", &format!("{head}; f = 1 [defval_ = \";\"];"));
         check("edition=\"2023\"; default = 1;", &format!("{head}; default = 1;"));
     }
 
     #[test]
     fn every_prefix_is_survived() {
-        let text = "edition = \"2023\"; message M { reserved a, b; string s = 1 [default = \"\\\"é\"]; /* c */ }";
+        let text =
+            "edition = \"2023\"; message M { reserved a, b; string s = 1 [default = \"\\\"é\"]; /* c */ }";
         for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
             let prefix = &text[..end];
             if let Some((span, _)) = statement(prefix) {
