@@ -3,4 +3,5 @@
 mod cases;
 mod house;
 mod reference;
+mod roundtrip;
 mod run;

@@ -3,6 +3,8 @@
 
 mod text;
 
+use std::ops::Range;
+
 use prost_reflect::prost_types::{
     DescriptorProto as ParsedMessage, EnumDescriptorProto as ParsedEnum, FieldDescriptorProto as ParsedField,
     FileDescriptorProto as Parsed, UninterpretedOption,
@@ -24,13 +26,16 @@ pub(super) fn number(value: &str) -> Option<i32> {
     }
 }
 
-/// Parses the text of a file with an edition. Features are left in it as options that nobody has read.
+/// Parses the text of a file with an edition. Features are left in it as options that nobody has
+/// read. An error comes with how many bytes its places lie past those of the text.
 pub(super) fn parse(
     name: &str,
     text: &str,
-    statement: std::ops::Range<usize>,
-) -> Result<Parsed, protox::Error> {
-    File::from_source(name, &text::as_proto3(text, statement)).map(Into::into)
+    statement: Range<usize>,
+) -> Result<Parsed, (protox::Error, usize)> {
+    let proto3 = text::as_proto3(text, statement);
+    let file = File::from_source(name, &proto3).map(Into::into);
+    file.map_err(|e| (e, proto3.len() - text.len()))
 }
 
 /// The file without features, for whoever knows no editions; proto2 forbids the least.

@@ -61,7 +61,7 @@ impl Text {
     /// Parses it: the file, and the number of its edition where it has one.
     pub fn parse(&self) -> Result<(FileDescriptorProto, Option<i32>), Error> {
         let (parsed, number) = match edition::statement(&self.text) {
-            None => (File::from_source(&self.name, &self.text).map(Into::into), None),
+            None => (File::from_source(&self.name, &self.text).map(Into::into).map_err(|e| (e, 0)), None),
             Some((span, value)) => match edition::number(value) {
                 Some(number) => (edition::parse(&self.name, &self.text, span), Some(number)),
                 None => {
@@ -72,11 +72,14 @@ impl Text {
                 }
             },
         };
-        let file = parsed.map_err(|e| {
+        let file = parsed.map_err(|(e, shift)| {
             let error = self.error(e.to_string());
             let label = e.labels().and_then(|mut labels| labels.next());
             match label {
-                Some(label) => error.at(&self.text, label.offset()..label.offset() + label.len().max(1)),
+                Some(label) => {
+                    let at = label.offset().saturating_sub(shift);
+                    error.at(&self.text, at..at + label.len().max(1))
+                }
                 None => error.at(&self.text, self.text.len()..self.text.len()),
             }
         })?;
