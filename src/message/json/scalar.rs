@@ -36,7 +36,7 @@ impl Writer<'_, '_> {
             }
             Kind::Enum(id) => {
                 let plan = self.schema.enum_plan(id);
-                if plan.is_some_and(|p| p.null) && bits as i32 == 0 {
+                if plan.is_some_and(|p| p.null) {
                     return self.out.extend_from_slice(b"null");
                 }
                 match plan.and_then(|p| p.name_of(bits as i32)) {
