@@ -14,6 +14,8 @@ use super::{Notice, digest, hex};
 
 /// Frames that a blob remembers.
 const MAX_FRAMES: usize = 64;
+/// Bytes of a SHA-256.
+const DIGEST: usize = 32;
 /// Ids that the finding of missing ones names.
 const NAMED: usize = 8;
 
@@ -24,7 +26,7 @@ pub struct Blob {
     pub id: Box<[u8]>,
     /// Length of the content in bytes.
     pub length: u64,
-    /// Whether its SHA-256 is the id; `None` where ids are no digests.
+    /// Whether its SHA-256 is the id; `None` where it is no digest.
     pub sha256_ok: Option<bool>,
     /// The frames that hold it, in order.
     pub frames: Vec<u64>,
@@ -98,7 +100,8 @@ impl Blobs {
         limits: &Limits,
         out: &mut Vec<Notice>,
     ) {
-        let ok = sha256.then(|| Sha256::digest(data)[..] == *id);
+        // What is not as long as a digest is none.
+        let ok = (sha256 && id.len() == DIGEST).then(|| Sha256::digest(data)[..] == *id);
         if ok == Some(false) {
             let text = format!("the {} bytes given for {} do not hash to it", data.len(), short(id));
             let mut notice = Notice::new(Code::BlobHashMismatch, text);

@@ -89,7 +89,8 @@ impl<'a> Session<'a> {
         let (plan, max) = (self.plan, self.limits.max_stages);
         let mut notices = Vec::new();
         let Some(channel) = self.channels.get_mut(&number) else { return Placed::default() };
-        channel.last = at;
+        let time = at.time.max(channel.last.time);
+        channel.last = At { time, ..at };
         let own_level = plan.levels.get(usize::from(channel.level));
         if let Some(outer) = own_level.and_then(|l| plan.levels.get(usize::from(l.within?))?.namespace) {
             let ids = input.ids.iter().chain(&said.ids);
@@ -178,7 +179,7 @@ impl<'a> Session<'a> {
             self.settle(number, out);
         }
         while let Some(life) = self.lives.oldest() {
-            let taken = self.lives.finish(self.schema, self.plan, life, true);
+            let taken = self.lives.finish(self.schema, self.plan, life, true, false);
             self.take(u64::MAX, taken, out);
         }
         let mut notices = Vec::new();
@@ -315,7 +316,7 @@ impl<'a> Session<'a> {
             self.reached.push("open requests");
             if let Some(oldest) = self.lives.oldest() {
                 let channel = self.lives.get(oldest).map_or(u64::MAX, |l| l.channel);
-                let taken = self.lives.finish(self.schema, self.plan, oldest, true);
+                let taken = self.lives.finish(self.schema, self.plan, oldest, true, false);
                 self.take(channel, taken, out);
             }
         }
@@ -340,6 +341,7 @@ impl<'a> Session<'a> {
         self.outcome(number, out);
         let Some(channel) = self.channels.get_mut(&number) else { return };
         let (ending, _) = channel.signs.judge(self.plan);
+        let one_way = channel.stream.is_none();
         let quiet = matches!(ending, EndingKind::Open | EndingKind::Canceled);
         let mut notices = Vec::new();
         channel.sequences.iter().for_each(|(_, sequence)| sequence.finish(&mut notices));
@@ -358,7 +360,7 @@ impl<'a> Session<'a> {
         self.say(number, notices, out);
         out.extend(texts.into_iter().map(Event::Text));
         for life in self.lives.of(number) {
-            let taken = self.lives.finish(self.schema, self.plan, life, quiet);
+            let taken = self.lives.finish(self.schema, self.plan, life, quiet, one_way);
             self.take(number, taken, out);
         }
         if let Some(channel) = self.channels.remove(&number) {
@@ -375,7 +377,13 @@ impl<'a> Session<'a> {
         let outcome = channel.outcome(self.plan);
         if let Some(code) = outcome.ending.code() {
             let reason = outcome.reason.as_ref().map(|r| format!(": {r}")).unwrap_or_default();
-            let mut notice = Notice::new(code, format!("{}{reason}", outcome.ending.name()));
+            let how = match outcome.ending {
+                EndingKind::Canceled => "was canceled",
+                EndingKind::Error => "ended with an error",
+                EndingKind::CutOff => "was cut off",
+                _ => "did not come to its end",
+            };
+            let mut notice = Notice::new(code, format!("the run {how}{reason}"));
             notice.frames = vec![outcome.frames.1];
             self.say(number, vec![notice], out);
         }

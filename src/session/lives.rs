@@ -179,14 +179,15 @@ impl Lives {
         at
     }
 
-    /// Ends a life; what is still to say of it. `quiet`: its run was broken off or not seen to its end.
-    pub(super) fn finish(&mut self, schema: &Schema, plan: &Plan, at: u64, quiet: bool) -> Taken {
+    /// Ends a life; what is still to say of it. `quiet`: its run was broken off or not seen to its end;
+    /// `one_way`: nothing of what its peer sent was captured.
+    pub(super) fn finish(&mut self, schema: &Schema, plan: &Plan, at: u64, quiet: bool, one_way: bool) -> Taken {
         let mut taken = Taken::default();
         let Some(life) = self.all.remove(&at) else { return taken };
         self.forget(plan, &life, at);
         let Some(rule) = plan.lifelines.get(usize::from(life.lifeline)) else { return taken };
         if life.opened.is_none() {
-            self.orphan(schema, plan, rule, &life, &mut taken);
+            self.orphan(schema, plan, rule, &life, one_way, &mut taken);
             return taken;
         }
         let open = life.done.is_none() && life.abort.is_none() && !rule.loose;
@@ -197,7 +198,9 @@ impl Lives {
             }
             taken.notices.push(notice);
         }
-        if !life.linked {
+        // What may go without an answer is not worth a word without one, unless it is the run itself.
+        let idle = rule.loose && life.answered.is_none() && life.abort.is_none() && life.id != life.run;
+        if !life.linked && !idle {
             taken.link = Some(life.link(schema, rule, None));
         }
         taken
@@ -219,7 +222,7 @@ impl Lives {
     }
 
     /// Messages of something that was never opened.
-    fn orphan(&self, schema: &Schema, plan: &Plan, rule: &Lifeline, life: &Life, taken: &mut Taken) {
+    fn orphan(&self, schema: &Schema, plan: &Plan, rule: &Lifeline, life: &Life, one_way: bool, taken: &mut Taken) {
         let Some((at, first)) = life.strays.first().filter(|_| !rule.loose) else { return };
         let what = first.inside.map_or("", |f| name_of(schema, f));
         let what = if what.is_empty() { name_of(schema, first.branch) } else { what };
@@ -244,6 +247,10 @@ impl Lives {
         notice.finding.path = Some(first.path.to_string());
         notice.frames = life.strays.iter().map(|(at, _)| at.frame).collect();
         notice.ids = ids(rule, life.id.as_ref());
+        if one_way && rule.bridge {
+            // Whoever asks was not captured at all.
+            notice = notice.severity(Severity::Note);
+        }
         taken.notices.push(notice);
         let mut link = life.link(schema, rule, Some(LinkState::Orphan));
         link.what = what.to_owned();
@@ -462,9 +469,7 @@ impl Life {
         let state = state.unwrap_or(match (self.mismatch, self.abort.is_some() || self.aborted, answered) {
             (true, ..) => LinkState::Mismatch,
             (_, true, _) => LinkState::Aborted,
-            // What need not be answered and has ended with its run is no worse for it.
             (.., true) => LinkState::Answered,
-            _ if !rule.answers && rule.loose => LinkState::Answered,
             _ => LinkState::Unanswered,
         });
         let what = self.inside.or(self.branch).map_or("", |f| name_of(schema, f));
