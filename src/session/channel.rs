@@ -38,8 +38,10 @@ pub(super) struct Channel {
     pub text_bytes: usize,
     pub stage: Option<u32>,
     pub outcome_sent: bool,
-    /// Its lives and text have been settled.
+    /// Whether it is known to be a run: something of it was opened, or its stream was seen.
     pub begun: bool,
+    /// Whether anything was captured that the client sent.
+    pub heard: bool,
     totals: Vec<(u16, f64)>,
     between: Vec<(u16, Option<At>, Option<At>)>,
     open: Vec<Open>,
@@ -62,6 +64,7 @@ impl Channel {
             stage: None,
             outcome_sent: false,
             begun: false,
+            heard: false,
             totals: Vec::new(),
             between: Vec::new(),
             open: Vec::new(),

@@ -99,6 +99,7 @@ impl<'a> Session<'a> {
         }
         let own = channel.own_stage(plan, &mut self.model, input, &at, max);
         let repeated = repeated(plan, channel, input, said, at, is_stream, &mut notices);
+        channel.heard |= said.carried.is_some() || input.side == Side::Request && !said.is_silent();
         channel.begun |= !said.opens.is_empty() || is_stream;
         if let Some(status) = said.status.as_ref().filter(|_| is_stream && input.side == Side::Response) {
             channel.signs.status = Some(status.clone());
@@ -282,8 +283,14 @@ impl<'a> Session<'a> {
             if let Some(id) = id {
                 life.wants = Some((*content, id.clone()));
             }
-            if let (Some(data), Some((_, id))) = (data, life.wants.as_ref().filter(|(c, _)| c == content)) {
-                self.blobs.add(id, data, rule.sha256, from, frame, self.limits, &mut notices);
+            if let Some(data) = data {
+                life.holds = Some((*content, data.clone(), from.clone(), frame));
+            }
+            let wants = life.wants.as_ref().filter(|(wanted, _)| wanted == content);
+            let holds = life.holds.as_ref().filter(|(held, ..)| held == content);
+            if let (Some((_, id)), Some((_, data, from, frame))) = (wants, holds) {
+                self.blobs.add(id, data, rule.sha256, from, *frame, self.limits, &mut notices);
+                life.holds = None;
             }
         }
         self.say(u64::MAX, notices, out);
@@ -341,8 +348,10 @@ impl<'a> Session<'a> {
         self.outcome(number, out);
         let Some(channel) = self.channels.get_mut(&number) else { return };
         let (ending, _) = channel.signs.judge(self.plan);
+        // What was lost with its run, or asked of a side that was not captured, is no news.
         let one_way = channel.stream.is_none();
-        let quiet = matches!(ending, EndingKind::Open | EndingKind::Canceled);
+        let whole = matches!(ending, EndingKind::Completed | EndingKind::Unfinished);
+        let quiet = !whole || !channel.heard;
         let mut notices = Vec::new();
         channel.sequences.iter().for_each(|(_, sequence)| sequence.finish(&mut notices));
         let ids: Vec<Id> = self

@@ -26,6 +26,8 @@ pub(super) struct Life {
     pub stage: Option<u32>,
     /// The content that its opening asks for: rule and id.
     pub wants: Option<(u16, Box<[u8]>)>,
+    /// Content that came before what asks for it: rule, bytes, where from, frame.
+    pub holds: Option<(u16, Box<[u8]>, Box<str>, u64)>,
     opened: Option<At>,
     /// Only announced so far.
     early: bool,
@@ -101,7 +103,9 @@ impl Lives {
         let at = match known {
             Some(at) if !(seen.part == Part::Open && self.get(at).is_some_and(|l| l.done.is_some())) => at,
             _ => {
-                if rule.loose && !opens {
+                // Of calls in no known order, the answer to a run may be read before its opening.
+                let of_run = rule.namespace == from.scope && seen.part == Part::Answer;
+                if rule.loose && !opens && !of_run {
                     return Taken::default();
                 }
                 self.begin(plan, rule, from, seen)
@@ -109,7 +113,7 @@ impl Lives {
         };
         let mut taken = Taken { life: Some(at), ..Taken::default() };
         let Some(life) = self.all.get_mut(&at) else { return taken };
-        let mut context = Context { schema, plan, rule, taken: &mut taken };
+        let mut context = Context { schema, rule, taken: &mut taken };
         life.take(&mut context, from.at, seen);
         if matches!(seen.part, Part::Open) {
             for (at, stray) in std::mem::take(&mut life.strays) {
@@ -151,6 +155,7 @@ impl Lives {
             run: from.run.cloned(),
             stage: from.stage,
             wants: None,
+            holds: None,
             opened: None,
             early: false,
             branch: None,
@@ -181,7 +186,14 @@ impl Lives {
 
     /// Ends a life; what is still to say of it. `quiet`: its run was broken off or not seen to its end;
     /// `one_way`: nothing of what its peer sent was captured.
-    pub(super) fn finish(&mut self, schema: &Schema, plan: &Plan, at: u64, quiet: bool, one_way: bool) -> Taken {
+    pub(super) fn finish(
+        &mut self,
+        schema: &Schema,
+        plan: &Plan,
+        at: u64,
+        quiet: bool,
+        one_way: bool,
+    ) -> Taken {
         let mut taken = Taken::default();
         let Some(life) = self.all.remove(&at) else { return taken };
         self.forget(plan, &life, at);
@@ -201,7 +213,7 @@ impl Lives {
         // What may go without an answer is not worth a word without one, unless it is the run itself.
         let idle = rule.loose && life.answered.is_none() && life.abort.is_none() && life.id != life.run;
         if !life.linked && !idle {
-            taken.link = Some(life.link(schema, rule, None));
+            taken.link = Some(life.link(schema, None));
         }
         taken
     }
@@ -222,7 +234,15 @@ impl Lives {
     }
 
     /// Messages of something that was never opened.
-    fn orphan(&self, schema: &Schema, plan: &Plan, rule: &Lifeline, life: &Life, one_way: bool, taken: &mut Taken) {
+    fn orphan(
+        &self,
+        schema: &Schema,
+        plan: &Plan,
+        rule: &Lifeline,
+        life: &Life,
+        one_way: bool,
+        taken: &mut Taken,
+    ) {
         let Some((at, first)) = life.strays.first().filter(|_| !rule.loose) else { return };
         let what = first.inside.map_or("", |f| name_of(schema, f));
         let what = if what.is_empty() { name_of(schema, first.branch) } else { what };
@@ -252,7 +272,7 @@ impl Lives {
             notice = notice.severity(Severity::Note);
         }
         taken.notices.push(notice);
-        let mut link = life.link(schema, rule, Some(LinkState::Orphan));
+        let mut link = life.link(schema, Some(LinkState::Orphan));
         link.what = what.to_owned();
         link.time = at.time;
         link.responses = life.strays.iter().map(|(at, _)| at.frame).collect();
@@ -293,7 +313,6 @@ impl Lives {
 
 struct Context<'a> {
     schema: &'a Schema,
-    plan: &'a Plan,
     rule: &'a Lifeline,
     taken: &'a mut Taken,
 }
@@ -459,12 +478,11 @@ impl Life {
     fn send(&mut self, cx: &mut Context<'_>) {
         if !self.linked {
             self.linked = true;
-            cx.taken.link = Some(self.link(cx.schema, cx.rule, None));
+            cx.taken.link = Some(self.link(cx.schema, None));
         }
-        let _ = cx.plan;
     }
 
-    fn link(&self, schema: &Schema, rule: &Lifeline, state: Option<LinkState>) -> Link {
+    fn link(&self, schema: &Schema, state: Option<LinkState>) -> Link {
         let answered = self.answered.is_some() || self.done.is_some();
         let state = state.unwrap_or(match (self.mismatch, self.abort.is_some() || self.aborted, answered) {
             (true, ..) => LinkState::Mismatch,

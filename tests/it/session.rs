@@ -49,7 +49,11 @@ struct Story {
 }
 
 fn config(protos: Option<&Path>) -> Config {
-    let sources = Sources { roots: protos.map(Path::to_owned).into_iter().collect(), builtin: true, ..Sources::default() };
+    let sources = Sources {
+        roots: protos.map(Path::to_owned).into_iter().collect(),
+        builtin: true,
+        ..Sources::default()
+    };
     let mut schema: Schema = schema::load(&sources).expect("a sound schema").schema;
     let mut plan = Plan::default();
     dialect::compile(&dialect::builtin(), Mode::Lenient, &mut schema, &mut plan).expect("a sound dialect");
@@ -81,7 +85,14 @@ fn digest_of(config: &Config, item: &Item<'_>, job: &Job) -> Digest {
         }
         Role::Message | Role::Decoded => {
             let mut tree = Tree::default();
-            message::decode(&config.schema, decoded.ty, &decoded.payload, &config.limits, &mut tree, &mut Vec::new());
+            message::decode(
+                &config.schema,
+                decoded.ty,
+                &decoded.payload,
+                &config.limits,
+                &mut tree,
+                &mut Vec::new(),
+            );
             digest::make(&config.schema, &config.plan, &tree, &decoded.payload)
         }
     };
@@ -109,7 +120,11 @@ fn tell(file: &Path, protos: Option<&Path>, end: End) -> Story {
     {
         let mut session = Session::new(&config.schema, &config.plan, &config.limits);
         for one in &seen {
-            let timed = !one.lane.conn.as_ref().is_some_and(|c| c.label.starts_with("har") || c.label.starts_with("flow"));
+            let timed = !one
+                .lane
+                .conn
+                .as_ref()
+                .is_some_and(|c| c.label.starts_with("har") || c.label.starts_with("flow"));
             let input = Input {
                 frame: one.number,
                 call: one.lane.call,
@@ -133,8 +148,14 @@ fn tell(file: &Path, protos: Option<&Path>, end: End) -> Story {
         }
         for stage in &session.model().stages {
             let level = &config.plan.levels[usize::from(stage.level)].name;
-            let parent = stage.parent.map(|p| config.plan.levels[usize::from(session.model().stages[p as usize].level)].name.to_string());
-            stages.push(format!("{level} in {}: {}", parent.unwrap_or_default(), stage.title.as_deref().unwrap_or("-")));
+            let parent = stage.parent.map(|p| {
+                config.plan.levels[usize::from(session.model().stages[p as usize].level)].name.to_string()
+            });
+            stages.push(format!(
+                "{level} in {}: {}",
+                parent.unwrap_or_default(),
+                stage.title.as_deref().unwrap_or("-")
+            ));
         }
     }
     Story { config, events, blobs, stages }
@@ -151,7 +172,12 @@ impl Story {
                 let id = link.id.as_ref().map(|i| format!("{:?}", i.to_string())).unwrap_or_default();
                 let run = link.run.as_ref().map(|i| i.to_string()).unwrap_or_default();
                 let run = run.get(..8).unwrap_or(&run);
-                out.push(format!("{run} {name} {} {} {}", id.trim_matches('"'), link.what, link.state.name()));
+                out.push(format!(
+                    "{run} {name} {} {} {}",
+                    id.trim_matches('"'),
+                    link.what,
+                    link.state.name()
+                ));
             }
         }
         out
@@ -162,7 +188,12 @@ impl Story {
         let mut out = Vec::new();
         for event in &self.events {
             let Event::Finding(notice) = event else { continue };
-            let mut line = format!("{} {}: {}", notice.finding.severity.name(), notice.finding.code.name(), notice.finding.text);
+            let mut line = format!(
+                "{} {}: {}",
+                notice.finding.severity.name(),
+                notice.finding.code.name(),
+                notice.finding.text
+            );
             if !notice.frames.is_empty() {
                 write!(line, " {:?}", notice.frames).expect("text");
             }
@@ -172,10 +203,13 @@ impl Story {
     }
 
     fn worst(&self) -> Option<Severity> {
-        self.events.iter().filter_map(|e| match e {
-            Event::Finding(n) => Some(n.finding.severity),
-            _ => None,
-        }).max()
+        self.events
+            .iter()
+            .filter_map(|e| match e {
+                Event::Finding(n) => Some(n.finding.severity),
+                _ => None,
+            })
+            .max()
     }
 
     fn outcomes(&self) -> Vec<String> {
@@ -183,7 +217,11 @@ impl Story {
         for event in &self.events {
             let Event::Outcome(outcome) = event else { continue };
             let run = outcome.run.as_ref().map(|r| r.to_string()).unwrap_or_default();
-            out.push(format!("{run} {}: {}", outcome.ending.name(), outcome.reason.as_deref().unwrap_or("-")));
+            out.push(format!(
+                "{run} {}: {}",
+                outcome.ending.name(),
+                outcome.reason.as_deref().unwrap_or("-")
+            ));
         }
         out
     }
@@ -210,25 +248,259 @@ fn play(file: &str) -> Story {
     tell(&root().join(file), None, End::Closed)
 }
 
-#[test]
-fn probe() {
-    if let Ok(what) = std::env::var("PROBE") {
-        let story = match what.split_once(' ') {
-            Some((name, file)) => case(name, file),
-            None => play(&what),
-        };
-        println!("{:#?}", story.links(&["exec", "interaction", "kv", "tool_call", "run", "step", "summary", "subagent", "question", "injection"]));
-        println!("{:#?}", story.findings());
-        println!("{:#?}", story.outcomes());
-        println!("{:#?} {:#?}", story.blobs, story.stages);
-        for name in ["text", "thinking", "shell", "args"] {
-            println!("== {name}: {}", story.text(name));
-        }
-        for e in &story.events {
-            if let Event::Outcome(o) = e {
-                println!("{o:?}");
-            }
-        }
-        let _ = story.worst();
+/// `NAME, NAME`: what a list holds of what is expected, in any order.
+fn has(found: &[String], expect: &[&str]) {
+    for line in expect {
+        assert!(found.iter().any(|f| f.starts_with(line)), "'{line}' is not among {found:#?}");
     }
+}
+
+const FORMS: [&str; 3] = ["session.jsonl", "session.pcap", "session.har"];
+const PAIRS: [&str; 4] = ["exec", "kv", "interaction", "tool_call"];
+
+#[test]
+fn appends_are_numbered_within_their_request() {
+    for form in FORMS {
+        let story = case("45-append-seqno", form);
+        let findings = story.findings();
+        has(
+            &findings,
+            &[
+                "note order.reordered: 3 came before 2",
+                "warning order.duplicate: number 3 comes again with the same payload: resent",
+                "warning order.duplicate: number 4 comes again with another payload: a conflict",
+                "warning order.gap: 5 and 6 missing before 7",
+                "note order.gap: starts at 5: 0 to 4 not in the capture",
+            ],
+        );
+        let order = findings.iter().filter(|f| f.contains(" order.")).count();
+        assert_eq!(order, 5, "{form}: {findings:#?}");
+    }
+}
+
+#[test]
+fn equal_numbers_in_two_namespaces_never_meet() {
+    for form in FORMS {
+        let story = case("46-id-namespaces", form);
+        let mut links = story.links(&PAIRS);
+        links.sort();
+        let expect = |run: &str| {
+            [
+                format!("{run} exec 1 read_args answered"),
+                format!("{run} interaction 1 web_search_request_query answered"),
+                format!("{run} kv 1 get_blob_args answered"),
+                format!("{run} tool_call 1 tool_call_started answered"),
+            ]
+        };
+        assert_eq!(links, [expect("req-1"), expect("req-2")].concat(), "{form}");
+        assert!(story.worst() < Some(Severity::Warning), "{form}: {:#?}", story.findings());
+    }
+}
+
+#[test]
+fn an_answer_must_fit_its_question() {
+    for form in FORMS {
+        let story = case("48-response-type-mismatch", form);
+        has(
+            &story.links(&PAIRS),
+            &[
+                "r interaction 1 web_search_request_query mismatch",
+                "r kv 2 get_blob_args mismatch",
+                "r exec 3 read_args mismatch",
+                "r exec 4 read_args mismatch",
+                "r interaction 5 web_fetch_request_query mismatch",
+                "r interaction 6 ask_question_interaction_query unanswered",
+                "r kv 77 get_blob_result orphan",
+                "r exec 8 read_args answered",
+            ],
+        );
+        let findings = story.findings();
+        has(
+            &findings,
+            &[
+                "error pair.type-mismatch: question 1: web_search_request_query asked, switch_mode_request_response answered",
+                "error pair.type-mismatch: blob operation 2: get_blob_args asked, set_blob_result answered",
+                "error pair.type-mismatch: execution 3: read_args asked, write_result answered",
+                "error pair.id-mismatch: execution 4: exec_id e4 asked, OTHER answered",
+                "error pair.empty-result: question 5",
+                "warning pair.unanswered: question 6",
+                "warning pair.orphan: blob operation 77",
+            ],
+        );
+        assert_eq!(findings.len(), 7, "{form}: {findings:#?}");
+    }
+}
+
+#[test]
+fn what_comes_after_an_abort_still_belongs_to_it() {
+    for form in FORMS {
+        let story = case("49-abort-late-result", form);
+        has(
+            &story.links(&["exec"]),
+            &[
+                "r exec 1 shell_stream_args aborted",
+                "r exec 2 read_args answered",
+                "r exec 3 read_args aborted",
+                "r exec 99 abort orphan",
+            ],
+        );
+        let findings = story.findings();
+        has(&findings, &["note run.canceled", "warning pair.orphan: execution 99: abort without a request"]);
+        assert_eq!(findings.len(), 2, "{form}: {findings:#?}");
+        assert_eq!(story.outcomes(), ["r canceled: canceled"], "{form}");
+        assert_eq!(story.text("shell"), "part 1\nlate\n", "{form}");
+    }
+}
+
+#[test]
+fn endings_are_told_apart() {
+    for form in FORMS {
+        let mut outcomes = case("50-stream-endings", form).outcomes();
+        outcomes.sort();
+        assert_eq!(
+            outcomes,
+            [
+                "canceled canceled: canceled: operation was canceled",
+                "cut-after-turn cut-off: the connection was closed without an end frame, after its turn had ended",
+                "cutoff cut-off: the connection was closed without an end frame",
+                "error-after-turn error: internal: late failure, after its turn had ended",
+                "failed error: resource_exhausted: quota",
+                "no-turn unfinished: the stream ended before the turn did",
+                "normal completed: -",
+            ],
+            "{form}"
+        );
+    }
+}
+
+#[test]
+fn a_request_of_an_unknown_kind_is_still_open() {
+    let dir = root().join("cases/31-unknown-fields");
+    let story = tell(&dir.join("stream.bin"), Some(&dir.join("proto")), End::Complete);
+    let as_named = story.links(&["exec"]);
+    assert!(as_named.iter().all(|l| l.ends_with("unanswered")), "{as_named:#?}");
+}
+
+/// What the forms of the good session have in common.
+fn good(story: &Story, name: &str) {
+    let mut links = story.links(&PAIRS);
+    links.retain(|l| !l.ends_with("answered") || l.ends_with("unanswered"));
+    assert!(links.is_empty(), "{name}: {links:#?}");
+    assert_eq!(story.links(&PAIRS).len(), 21, "{name}");
+    assert!(story.worst().is_none(), "{name}: {:#?}", story.findings());
+    let outcomes = story.outcomes();
+    assert_eq!(outcomes.len(), 2, "{name}");
+    assert!(outcomes.iter().all(|o| o.ends_with("completed: -")), "{name}: {outcomes:#?}");
+    assert_eq!(story.blobs.len(), 14, "{name}");
+    assert!(
+        story.blobs.iter().all(|b| b.contains("Some(true) ") && !b.ends_with(' ')),
+        "{name}: {:#?}",
+        story.blobs
+    );
+}
+
+#[test]
+fn a_good_session_is_good_in_every_form() {
+    let first = play("good.pcap");
+    good(&first, "good.pcap");
+    let texts = |story: &Story| {
+        let mut all: Vec<String> =
+            ["text", "thinking", "shell", "args"].iter().map(|s| story.text(s)).collect();
+        all.iter_mut().for_each(|t| {
+            let mut parts: Vec<&str> = t.split("\n--\n").collect();
+            parts.sort_unstable();
+            *t = parts.join("\n--\n");
+        });
+        all
+    };
+    assert!(first.text("text").contains("Found it."));
+    let forms = [
+        "good.har",
+        "good.flow",
+        "good-h2c.pcap",
+        "good-grpc.pcap.gz",
+        "good-grpcweb.pcap.gz",
+        "good-bidi.pcap",
+        "good-json.pcap.gz",
+        "records/tap.jsonl.gz",
+        "records/debugger.json.gz",
+    ];
+    for form in forms {
+        let story = play(form);
+        if form.starts_with("records") {
+            assert!(story.worst() < Some(Severity::Warning), "{form}: {:#?}", story.findings());
+        } else {
+            good(&story, form);
+        }
+        assert_eq!(texts(&story), texts(&first), "{form}");
+    }
+}
+
+#[test]
+fn a_timeline_nests() {
+    let story = play("good.pcap");
+    has(
+        &story.stages,
+        &[
+            "run in conversation",
+            "turn in run: Why does tides.py",
+            "step in turn",
+            "call in step",
+            "turn in run: List each place",
+        ],
+    );
+}
+
+fn damaged(file: &str, findings: &[&str], outcome: &str) {
+    let story = play(file);
+    let found = story.findings();
+    has(&found, findings);
+    assert_eq!(found.len(), findings.len(), "{file}: {found:#?}");
+    assert!(story.outcomes().iter().any(|o| o.contains(outcome)), "{file}: {:#?}", story.outcomes());
+}
+
+#[test]
+fn damaged_sessions() {
+    damaged(
+        "wrong-answer.pcap",
+        &["error pair.type-mismatch: execution 1: read_args asked, ls_result answered"],
+        "completed",
+    );
+    damaged(
+        "unanswered.pcap",
+        &["warning pair.unanswered: execution 1", "warning lifeline.never-closed: tool call"],
+        "completed",
+    );
+    damaged("cut-off.pcap", &["warning run.cut-off"], "cut-off");
+    damaged(
+        "disorder.pcap.gz",
+        &[
+            "note order.reordered: 2 came before 1",
+            "warning order.duplicate: number 4",
+            "warning order.gap: 5 missing before 6",
+        ],
+        "completed",
+    );
+    damaged(
+        "canceled.pcap",
+        &["note run.canceled", "note lifeline.never-closed: step 2", "note lifeline.never-closed: tool call"],
+        "canceled: canceled: the user canceled the run (the user pressed Escape)",
+    );
+    damaged(
+        "provider-error.pcap",
+        &["warning run.error", "note lifeline.never-closed: step 1"],
+        "error: resource_exhausted",
+    );
+    damaged(
+        "provider-error-grpc.pcap",
+        &["warning run.error", "note lifeline.never-closed: step 1"],
+        "error: resource_exhausted",
+    );
+    damaged("prewarm.pcap.gz", &[], "completed");
+}
+
+#[test]
+fn one_direction_alone_makes_no_alarm() {
+    let story = play("good.bin");
+    assert!(story.worst() < Some(Severity::Warning), "{:#?}", story.findings());
 }
