@@ -213,7 +213,7 @@ impl Lives {
         // What may go without an answer is not worth a word without one, unless it is the run itself.
         let idle = rule.loose && life.answered.is_none() && life.abort.is_none() && life.id != life.run;
         if !life.linked && !idle {
-            taken.link = Some(life.link(schema, None));
+            taken.link = Some(life.link(schema, rule, None));
         }
         taken
     }
@@ -244,8 +244,7 @@ impl Lives {
         taken: &mut Taken,
     ) {
         let Some((at, first)) = life.strays.first().filter(|_| !rule.loose) else { return };
-        let what = first.inside.map_or("", |f| name_of(schema, f));
-        let what = if what.is_empty() { name_of(schema, first.branch) } else { what };
+        let what = what(schema, rule, Some(first.branch), first.inside);
         let subject = subject(rule, life.id.as_ref());
         let other = life.id.as_ref().and_then(|id| self.elsewhere(plan, rule, life, id));
         let mut notice = match other {
@@ -272,7 +271,7 @@ impl Lives {
             notice = notice.severity(Severity::Note);
         }
         taken.notices.push(notice);
-        let mut link = life.link(schema, Some(LinkState::Orphan));
+        let mut link = life.link(schema, rule, Some(LinkState::Orphan));
         link.what = what.to_owned();
         link.time = at.time;
         link.responses = life.strays.iter().map(|(at, _)| at.frame).collect();
@@ -447,7 +446,7 @@ impl Life {
         if done.before(&at) != Some(true) {
             return;
         }
-        let what = seen.inside.map_or(name_of(cx.schema, seen.branch), |f| name_of(cx.schema, f));
+        let what = what(cx.schema, cx.rule, Some(seen.branch), seen.inside);
         let text = format!("{}: {what} after it had ended", subject(cx.rule, self.id.as_ref()));
         let mut notice = Notice::new(Code::PairAfterFinal, text);
         notice.finding.path = Some(seen.path.to_string());
@@ -478,11 +477,11 @@ impl Life {
     fn send(&mut self, cx: &mut Context<'_>) {
         if !self.linked {
             self.linked = true;
-            cx.taken.link = Some(self.link(cx.schema, None));
+            cx.taken.link = Some(self.link(cx.schema, cx.rule, None));
         }
     }
 
-    fn link(&self, schema: &Schema, state: Option<LinkState>) -> Link {
+    fn link(&self, schema: &Schema, rule: &Lifeline, state: Option<LinkState>) -> Link {
         let answered = self.answered.is_some() || self.done.is_some();
         let state = state.unwrap_or(match (self.mismatch, self.abort.is_some() || self.aborted, answered) {
             (true, ..) => LinkState::Mismatch,
@@ -490,7 +489,7 @@ impl Life {
             (.., true) => LinkState::Answered,
             _ => LinkState::Unanswered,
         });
-        let what = self.inside.or(self.branch).map_or("", |f| name_of(schema, f));
+        let what = what(schema, rule, self.branch, self.inside);
         Link {
             lifeline: self.lifeline,
             id: self.id.clone(),
@@ -515,6 +514,19 @@ fn first_part(plan: &Plan, rule: &Lifeline, id: Option<&IdValue>) -> Option<IdVa
     (!first.is_empty()).then(|| IdValue::Str(first.to_owned()))
 }
 
+/// What was asked or answered, by name: what is set inside the branch, or the branch where the
+/// rules go by that or nothing is set.
+fn what<'s>(
+    schema: &'s Schema,
+    rule: &Lifeline,
+    branch: Option<FieldId>,
+    inside: Option<FieldId>,
+) -> &'s str {
+    let itself = rule.matches.iter().any(|m| m.itself);
+    let field = inside.filter(|_| !itself).or(branch);
+    field.map_or("", |f| name_of(schema, f))
+}
+
 fn subject(rule: &Lifeline, id: Option<&IdValue>) -> String {
     match id {
         Some(id) => format!("{} {id}", rule.label),
@@ -528,7 +540,7 @@ fn ids(rule: &Lifeline, id: Option<&IdValue>) -> Vec<Id> {
 
 fn unanswered(schema: &Schema, rule: &Lifeline, life: &Life) -> Notice {
     let subject = subject(rule, life.id.as_ref());
-    let what = life.inside.map(|f| format!(" ({})", name_of(schema, f))).unwrap_or_default();
+    let what = format!(" ({})", what(schema, rule, life.branch, life.inside));
     let mut notice = match (rule.bridge, life.answered.is_some(), life.early) {
         (true, true, _) => Notice::new(
             Code::LifelineNeverClosed,
