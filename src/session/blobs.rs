@@ -36,6 +36,16 @@ pub struct Blob {
     pub data: Option<Box<[u8]>>,
 }
 
+/// Content with its id.
+pub(super) struct Given<'a> {
+    pub id: &'a [u8],
+    pub data: &'a [u8],
+    /// Whether ids of its namespace are digests.
+    pub sha256: bool,
+    pub from: &'a str,
+    pub frame: u64,
+}
+
 /// All of them.
 #[derive(Default)]
 pub struct Blobs {
@@ -90,16 +100,8 @@ impl Blobs {
         self.asked.remove(&(call, content))
     }
 
-    pub(super) fn add(
-        &mut self,
-        id: &[u8],
-        data: &[u8],
-        sha256: bool,
-        from: &str,
-        frame: u64,
-        limits: &Limits,
-        out: &mut Vec<Notice>,
-    ) {
+    pub(super) fn add(&mut self, given: &Given<'_>, limits: &Limits, out: &mut Vec<Notice>) {
+        let Given { id, data, sha256, from, frame } = *given;
         // What is not as long as a digest is none.
         let ok = (sha256 && id.len() == DIGEST).then(|| Sha256::digest(data)[..] == *id);
         if ok == Some(false) {

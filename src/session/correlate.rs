@@ -8,10 +8,11 @@ use crate::dialect::Plan;
 use crate::pdu::{End, Side};
 use crate::schema::Schema;
 
-use super::blobs::Blobs;
+use super::blobs::{Blobs, Given};
 use super::channel::Channel;
 use super::digest::{BlobPart, Digest};
 use super::ending::EndingKind;
+use super::life::Held;
 use super::lives::{self, Lives, Taken};
 use super::model::Model;
 use super::order::Place;
@@ -37,6 +38,8 @@ pub struct Session<'a> {
     plan: &'a Plan,
     limits: &'a Limits,
     keys: HashMap<Key, u64>,
+    /// The key of each channel.
+    names: HashMap<u64, Key>,
     channels: BTreeMap<u64, Channel>,
     next: u64,
     calls: HashMap<u64, Call>,
@@ -57,6 +60,7 @@ impl<'a> Session<'a> {
             plan,
             limits,
             keys: HashMap::new(),
+            names: HashMap::new(),
             channels: BTreeMap::new(),
             next: 0,
             calls: HashMap::new(),
@@ -166,10 +170,10 @@ impl<'a> Session<'a> {
         let Some(channel) = self.channels.get_mut(&number).filter(|c| c.stream == Some(call)) else { return };
         channel.signs.end = Some(end.clone());
         self.ended.push_back(number);
-        if self.ended.len() > self.limits.max_ended {
-            if let Some(oldest) = self.ended.pop_front() {
-                self.settle(oldest, out);
-            }
+        if self.ended.len() > self.limits.max_ended
+            && let Some(oldest) = self.ended.pop_front()
+        {
+            self.settle(oldest, out);
         }
     }
 
@@ -209,6 +213,7 @@ impl<'a> Session<'a> {
                 }
                 let number = self.next;
                 self.next += 1;
+                self.names.insert(number, key.clone());
                 self.keys.insert(key, number);
                 self.channels.insert(number, Channel::new(level, id, at));
                 number
@@ -228,13 +233,13 @@ impl<'a> Session<'a> {
     fn is_stream(&mut self, input: &Input<'_>, said: &Digest, number: u64) -> bool {
         let stream = self.calls.get(&input.call).is_some_and(|c| c.stream);
         let speaks = input.side == Side::Response || said.status.is_some();
-        if let Some(channel) = self.channels.get_mut(&number).filter(|_| stream && speaks) {
-            if channel.stream != Some(input.call) {
-                // A reconnect: how the call before it stopped says nothing of the run.
-                channel.stream = Some(input.call);
-                channel.signs.end = None;
-                channel.signs.status = None;
-            }
+        if let Some(channel) = self.channels.get_mut(&number).filter(|_| stream && speaks)
+            && channel.stream != Some(input.call)
+        {
+            // A reconnect: how the call before it stopped says nothing of the run.
+            channel.stream = Some(input.call);
+            channel.signs.end = None;
+            channel.signs.status = None;
         }
         stream
     }
@@ -265,7 +270,9 @@ impl<'a> Session<'a> {
             if let Some(id) = id {
                 // Proto3 leaves out empty bytes: what has an id has content.
                 let data = part.data.as_deref().unwrap_or_default();
-                self.blobs.add(&id, data, rule.sha256, &part.from, input.frame, self.limits, &mut notices);
+                let given =
+                    Given { id: &id, data, sha256: rule.sha256, from: &part.from, frame: input.frame };
+                self.blobs.add(&given, self.limits, &mut notices);
             }
         }
         self.say(u64::MAX, notices, out);
@@ -284,12 +291,14 @@ impl<'a> Session<'a> {
                 life.wants = Some((*content, id.clone()));
             }
             if let Some(data) = data {
-                life.holds = Some((*content, data.clone(), from.clone(), frame));
+                life.holds = Some(Held { content: *content, data: data.clone(), from: from.clone(), frame });
             }
             let wants = life.wants.as_ref().filter(|(wanted, _)| wanted == content);
-            let holds = life.holds.as_ref().filter(|(held, ..)| held == content);
-            if let (Some((_, id)), Some((_, data, from, frame))) = (wants, holds) {
-                self.blobs.add(id, data, rule.sha256, from, *frame, self.limits, &mut notices);
+            let holds = life.holds.as_ref().filter(|held| held.content == *content);
+            if let (Some((_, id)), Some(held)) = (wants, holds) {
+                let (data, from) = (&held.data, &held.from);
+                let given = Given { id, data, sha256: rule.sha256, from, frame: held.frame };
+                self.blobs.add(&given, self.limits, &mut notices);
                 life.holds = None;
             }
         }
@@ -372,9 +381,9 @@ impl<'a> Session<'a> {
             let taken = self.lives.finish(self.schema, self.plan, life, quiet, one_way);
             self.take(number, taken, out);
         }
-        if let Some(channel) = self.channels.remove(&number) {
-            self.keys.retain(|_, n| *n != number);
-            drop(channel);
+        self.channels.remove(&number);
+        if let Some(key) = self.names.remove(&number) {
+            self.keys.remove(&key);
         }
     }
 
