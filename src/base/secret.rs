@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn tokens_are_masked_within_text() {
-        check("use sk-ant-REDACTED now", "use [redacted] now");
+        check("use sk-test-0123456789abcdef now", "use [redacted] now");
         check("https://user:hunter2@host/x", "https://[redacted]@host/x");
         check("Authorization: Bearer abcdefghijklmnop1234", "Authorization: Bearer [redacted]");
         check("AKIAIOSFODNN7EXAMPLE", "[redacted]");

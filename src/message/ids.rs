@@ -32,7 +32,7 @@ pub enum IdValue<'a> {
 /// Appends the ids of all messages in the tree, in wire order; a number that is left out as
 /// its default is an id too, empty text is none.
 pub fn ids<'a>(schema: &Schema, tree: &Tree, payload: &'a [u8], out: &mut Vec<Id<'a>>) {
-    if !schema.types().any(|(_, ty)| !ty.ids.is_empty()) {
+    if !schema.has_ids() {
         return;
     }
     absent(schema, tree, Tree::ROOT, out);

@@ -11,6 +11,8 @@ use crate::frame;
 use crate::message::{self, JsonOptions, Tree};
 use crate::pdu::{Codec, Frame, Role};
 use crate::schema::{Schema, TypeId};
+use crate::session::digest::{self, Carried};
+use crate::session::{Digest, Status};
 use crate::view::{Carrier, Decoded, IdValue};
 
 use super::joins::Id;
@@ -26,6 +28,8 @@ pub struct Worker {
     tree: Tree,
     inner: Tree,
     wire: Vec<u8>,
+    /// What the carrier of the last frame says beside what it carries.
+    carried: Option<Carried>,
 }
 
 impl Worker {
@@ -50,7 +54,7 @@ impl Worker {
         let json = frame.role == Role::Decoded || frame.lane.codec == Codec::Json;
         match ty {
             Some(ty) if json => {
-                self.from_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default()
+                self.wire_of_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default()
             }
             _ => payload,
         }
@@ -59,6 +63,7 @@ impl Worker {
     /// Decodes a frame.
     pub fn decode(&mut self, config: &Config, job: &Job) -> Decoded {
         let frame = &job.frame;
+        self.carried = None;
         let mut decoded = Decoded { findings: frame.findings.clone(), ..Decoded::default() };
         decoded.findings.extend(job.typed.finding.clone());
         let mut new = Vec::new();
@@ -147,7 +152,7 @@ impl Worker {
             return;
         };
         let wire = if json {
-            match self.from_json(&config.schema, ty, &payload, findings) {
+            match self.wire_of_json(&config.schema, ty, &payload, findings) {
                 Some(wire) => {
                     decoded.wire_length = Some(wire.len() as u64);
                     wire
@@ -162,13 +167,34 @@ impl Worker {
         } else {
             payload
         };
-        message::decode(&config.schema, Some(ty), &wire, &config.limits, &mut self.tree, findings);
-        if let (Some((number, inner, assumed)), true) = (job.joined.inner, config.expand != Expand::None) {
-            if self.tunnel(config, number, inner, assumed, &wire, options, decoded, findings) {
-                return;
-            }
+        // That a frame breaks off is said already, by whoever cut it.
+        let decode = if frame.whole { message::decode } else { message::decode_start };
+        decode(&config.schema, Some(ty), &wire, &config.limits, &mut self.tree, findings);
+        if let (Some((number, inner, assumed)), true) = (job.joined.inner, config.expand != Expand::None)
+            && self.tunnel(config, number, inner, assumed, &wire, options, decoded, findings)
+        {
+            return;
         }
         self.shown(config, ty, wire, options, decoded, findings);
+    }
+
+    /// What the frame that was decoded last says, by the rules of the dialects.
+    pub fn digest(&self, config: &Config, job: &Job, decoded: &Decoded) -> Digest {
+        match &job.frame.role {
+            Role::EndStream | Role::Error => Digest::end(Status::from_json(&decoded.payload)),
+            Role::Trailers(headers) => {
+                let fields = headers.fields.iter().map(|h| (h.name.as_str(), h.value.as_str()));
+                Status::from_trailers(fields).map_or_else(Digest::default, Digest::end)
+            }
+            Role::Message | Role::Decoded => {
+                let mut digest = match decoded.ty {
+                    Some(_) => digest::make(&config.schema, &config.plan, &self.tree, &decoded.payload),
+                    None => Digest::default(),
+                };
+                digest.carried = self.carried;
+                digest
+            }
+        }
     }
 
     /// Fills in kind, type and message from `self.tree`.
@@ -196,7 +222,7 @@ impl Worker {
     }
 
     /// The wire format of a JSON message; what does not fit is a finding each, `None` where it is no JSON at all.
-    fn from_json(
+    fn wire_of_json(
         &mut self,
         schema: &Schema,
         ty: TypeId,
@@ -236,6 +262,7 @@ impl Worker {
     ) -> bool {
         let schema = &config.schema;
         let Some(tunnel) = config.plan.tunnels.get(usize::from(number)) else { return false };
+        self.carried = digest::carried(schema, &config.plan, &self.tree);
         let outer = schema.ty(tunnel.carrier);
         let mut found: Vec<(Payload, Vec<u8>)> = Vec::new();
         for payload in &tunnel.payloads {
@@ -427,15 +454,15 @@ fn members(
     }
     let mut ids = Vec::new();
     ids_of(config, tree, wire, &mut ids);
-    if let Some((namespace, value)) = ids.into_iter().find(|(n, _)| Some(*n) == tunnel.namespace) {
-        if let Some(namespace) = config.plan.namespaces.get(usize::from(namespace)) {
-            let mut text = Vec::new();
-            match value {
-                IdValue::Str(value) => push_string(&mut text, &value),
-                IdValue::Uint(value) => text.extend_from_slice(value.to_string().as_bytes()),
-            }
-            out.push((namespace.key.to_string(), text));
+    if let Some((namespace, value)) = ids.into_iter().find(|(n, _)| Some(*n) == tunnel.namespace)
+        && let Some(namespace) = config.plan.namespaces.get(usize::from(namespace))
+    {
+        let mut text = Vec::new();
+        match value {
+            IdValue::Str(value) => push_string(&mut text, &value),
+            IdValue::Uint(value) => text.extend_from_slice(value.to_string().as_bytes()),
         }
+        out.push((namespace.key.to_string(), text));
     }
     out
 }

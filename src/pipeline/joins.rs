@@ -1,7 +1,7 @@
 //! Calls that share an id: which ids a frame has from its call, and what a carried message is.
 //! Never renders; looks only into the messages whose type can name a call.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::message::{self, Tree};
 use crate::pdu::{Frame, Side};
@@ -40,6 +40,8 @@ struct Channel {
 #[derive(Default)]
 pub struct Joins {
     calls: HashMap<u64, Vec<Id>>,
+    /// The calls in the order they came: the oldest is forgotten first.
+    order: VecDeque<u64>,
     channels: HashMap<Id, Channel>,
     /// Types that can hold an id which names a call.
     naming: HashSet<TypeId>,
@@ -135,11 +137,6 @@ impl Joins {
         Joined { ids, inner }
     }
 
-    /// Forgets a call.
-    pub fn close(&mut self, call: u64) {
-        self.calls.remove(&call);
-    }
-
     fn named_by_headers(&mut self, config: &Config, frame: &Frame) {
         let Some(head) = frame.lane.request.as_ref().filter(|_| frame.index == 0) else { return };
         for (number, namespace) in config.plan.namespaces.iter().enumerate().filter(|(_, n)| n.whole_exchange)
@@ -167,6 +164,14 @@ impl Joins {
             return;
         }
         self.channels.entry(id.clone()).or_default();
+        if !self.calls.contains_key(&call) {
+            self.order.push_back(call);
+            if self.order.len() > config.limits.max_calls
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.calls.remove(&oldest);
+            }
+        }
         let ids = self.calls.entry(call).or_default();
         if !ids.contains(&id) && ids.len() < 8 {
             ids.push(id);
@@ -179,10 +184,10 @@ impl Joins {
             return;
         }
         for channel in self.calls.get(&call).into_iter().flatten() {
-            if let Some(channel) = self.channels.get_mut(channel) {
-                if !channel.spread.iter().any(|(namespace, _)| *namespace == id.0) {
-                    channel.spread.push(id.clone());
-                }
+            if let Some(channel) = self.channels.get_mut(channel)
+                && !channel.spread.iter().any(|(namespace, _)| *namespace == id.0)
+            {
+                channel.spread.push(id.clone());
             }
         }
     }

@@ -64,11 +64,6 @@ impl Typer {
         self.try_methods(schema, &config.limits, lane, &payload())
     }
 
-    /// Forgets a call.
-    pub fn close(&mut self, call: u64) {
-        self.open.remove(&call);
-    }
-
     /// Tries the methods of the schema: one whose type decodes the payload without damage and without
     /// unknown fields may be it. What fits is kept for the call, so that later frames and the other
     /// side narrow it down.

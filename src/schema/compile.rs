@@ -231,3 +231,6 @@ fn unresolved(file: &FileDescriptorProto, user: &str, name: &str) -> Error {
 fn join(scope: &str, name: &str) -> String {
     if scope.is_empty() { name.to_owned() } else { format!("{scope}.{name}") }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@ use std::{
 
 use crate::base::text::nearest;
 
-pub use error::Error;
+pub use error::{Details, Error};
 pub use load::{Loaded, Sources, load};
 pub use plan::{
     Annotation, Cardinality, Encoding, EnumId, EnumPlan, FieldId, FieldPlan, Inner, Kind, Method, Nested,
@@ -38,6 +38,8 @@ pub struct Schema {
     snake_names: HashMap<Arc<str>, Option<TypeId>>,
     /// Roots in which a secret can lie, well-known types left out.
     secret_roots: Vec<TypeId>,
+    /// Whether some field is annotated as an id.
+    has_ids: bool,
     /// How many of `types` are more than the well-known ones that are always there.
     own: usize,
 }
@@ -135,6 +137,7 @@ impl Schema {
         };
         if plan.annotation.id.is_some() && !ty.ids.contains(&field.index) {
             ty.ids.push(field.index);
+            self.has_ids = true;
         }
     }
 
@@ -152,9 +155,14 @@ impl Schema {
         self.nested.get(usize::from(number)).copied()
     }
 
+    /// Whether some field is annotated as an id.
+    pub fn has_ids(&self) -> bool {
+        self.has_ids
+    }
+
     /// Brings what follows from annotations up to date ([`TypePlan::reaches_secret`]).
     pub fn settle(&mut self) {
-        secrets::settle(&mut self.types);
+        secrets::settle(&mut self.types, &self.nested);
         let own = self.types.iter().take(self.own).enumerate();
         self.secret_roots =
             own.filter(|(_, t)| t.root && t.reaches_secret).map(|(i, _)| TypeId(i as u32)).collect();

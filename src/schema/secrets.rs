@@ -1,7 +1,7 @@
 //! Which fields are credentials by their name, and which types they can be reached from.
 //! Never knows a protocol: whole words that are credentials anywhere.
 
-use super::{Kind, TypePlan, WellKnown};
+use super::{Kind, Nested, TypePlan, WellKnown};
 
 /// Names that are a credential as a whole or as the last words of a longer name.
 const NAMES: &[&str] = &[
@@ -78,8 +78,9 @@ pub(super) fn snake_case(name: &str) -> String {
     out
 }
 
-/// Marks every type from which a secret field can be reached. An Any can hold any type.
-pub(super) fn settle(types: &mut [TypePlan]) {
+/// Marks every type from which a secret field can be reached, through encodings inside fields
+/// too. An Any can hold any type.
+pub(super) fn settle(types: &mut [TypePlan], nested: &[Nested]) {
     let mut holders: Vec<Vec<u32>> = vec![Vec::new(); types.len()];
     let mut todo = Vec::new();
     let mut any = None;
@@ -92,10 +93,11 @@ pub(super) fn settle(types: &mut [TypePlan]) {
             any = Some(i as u32);
         }
         for field in &ty.fields {
-            if let Kind::Message(inner) = field.kind
-                && let Some(list) = holders.get_mut(inner.0 as usize)
-            {
-                list.push(i as u32);
+            let opened = field.annotation.nested.and_then(|n| nested.get(usize::from(n))?.ty);
+            for inner in field.kind.message().into_iter().chain(opened) {
+                if let Some(list) = holders.get_mut(inner.0 as usize) {
+                    list.push(i as u32);
+                }
             }
         }
     }

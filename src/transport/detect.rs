@@ -235,7 +235,7 @@ fn frame([l2, l1, l0, kind, flags, i3, i2, i1, i0]: [u8; FRAME_HEADER]) -> Optio
         0x1 => (0x2d, stream != 0 && length > 0),
         0x2 => (0x00, stream != 0 && length == 5),
         0x3 => (0x00, stream != 0 && length == 4),
-        0x4 => (0x01, stream == 0 && length % 6 == 0 && (flags == 0 || length == 0)),
+        0x4 => (0x01, stream == 0 && length.is_multiple_of(6) && (flags == 0 || length == 0)),
         0x6 => (0x01, stream == 0 && length == 8),
         0x7 => (0x00, stream == 0 && length >= 8),
         0x8 => (0x00, length == 4),

@@ -166,7 +166,7 @@ impl Decoder<'_> {
             let _ = write!(text, ": {}", hex(bytes));
         }
         if let Some(length) = self.envelope(fault) {
-            let _ = write!(text, "; the bytes are one whole envelope of {length} bytes, not a message");
+            let _ = write!(text, "; the bytes are one whole envelope of {length} bytes, not a bare message");
         }
         let path = match blame {
             Some((number, field)) => self.path_below(number, field),
@@ -185,11 +185,11 @@ impl Decoder<'_> {
         matches!(tag, Ok((super::Tag::Field(_, Wire::I32 | Wire::I64), _)))
     }
 
-    /// The length of the five-byte-prefixed frame that the whole payload is, where it is one.
+    /// The length that a five-byte prefix declares, where the whole payload is one such envelope.
     fn envelope(&self, fault: Fault) -> Option<usize> {
         let [0 | 1, a, b, c, d, rest @ ..] = self.payload else { return None };
         let whole = u32::from_be_bytes([*a, *b, *c, *d]) as usize == rest.len();
-        (whole && fault.at == 0 && self.open.len() == 1).then_some(self.payload.len())
+        (whole && fault.at == 0 && self.open.len() == 1).then_some(rest.len())
     }
 
     /// An end-group tag where none belongs.

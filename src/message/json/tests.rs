@@ -1,3 +1,5 @@
+mod oracle;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -239,13 +241,26 @@ fn secrets_in_a_carrier_that_nobody_opens() {
     let carrier = schema.ty(carrier.input).name.to_string();
     for data in hex {
         let raw = hex_simd::decode_to_vec(data.as_bytes()).unwrap();
-        let mut payload = vec![0x0a, data.len() as u8];
-        payload.extend_from_slice(data.as_bytes());
-        payload.extend_from_slice(&[0x22, raw.len() as u8]);
-        payload.extend_from_slice(&raw);
+        let mut payload = Vec::new();
+        prost::encoding::string::encode(1, &data, &mut payload);
+        let cut = payload.len();
+        prost::encoding::bytes::encode(4, &raw, &mut payload);
         let (value, findings) = decoded(&schema, &carrier, &payload);
-        assert_eq!(value, json!({"data": "[redacted]", "data_binary": "[redacted]"}));
-        assert!(findings.iter().any(|f| f.code == Code::SecretRedacted));
+        // Both copies are shown opened, so that what is no secret can be read; no copy of the secret is left.
+        let (text, _) = shown(&schema, &carrier, &payload, |_| {});
+        assert_eq!(value["data"]["$encoding"], "hex");
+        assert_eq!(value["data_binary"]["$encoding"], "protobuf");
+        assert_eq!(value["data"]["$value"], value["data_binary"]["$value"]);
+        assert!(text.contains("[redacted]") && text.contains("\"model_id\":\"m\""), "{text}");
+        assert!(!text.contains("QA-SECRET") && !text.contains(&data), "{text}");
+        let hidden = findings.iter().find(|f| f.code == Code::SecretRedacted).unwrap();
+        assert!(hidden.text.contains("hidden: data.") && hidden.text.contains(" data_binary."), "{hidden:?}");
+        // Broken off, it shows no less care.
+        for end in [cut - 20, cut - 1, payload.len() - 9] {
+            let (text, _) = shown(&schema, &carrier, &payload[..end], |_| {});
+            assert!(!text.contains("5345435245542d") && !text.contains("NTM0NTQzNTI0NTU0MmQ"), "{text}");
+            assert!(text.contains("[redacted]"), "{text}");
+        }
         let (open, _) = shown(&schema, &carrier, &payload, |o| o.redact = false);
         assert!(open.contains(&data));
     }
@@ -280,7 +295,7 @@ fn secrets_anywhere() {
     any[1] = 26;
     check(&any, json!({"any": {"@type": "demo.v1.Login", "password": "[redacted]"}}));
     // By the shape of the value.
-    check(b"\x0a\x1f\x0a\x1dsk-hunter2hunter2hunter2hunter", json!({"text": {"text": "[redacted]"}}));
+    check(b"\x0a\x21\x0a\x1fsk-hunter2hunter2hunter2hunter2", json!({"text": {"text": "[redacted]"}}));
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Frames for a person: one line each, with tree and hex on demand.
 //! Never wider than it is told, never a raw control byte; colour is settled by the caller.
 
+mod head;
 mod hex;
 mod short;
+pub mod timeline;
 mod tree;
 
 use std::fmt::Write;
@@ -17,6 +19,7 @@ use crate::schema::Schema;
 use super::Item;
 
 pub use hex::dump;
+pub use short::message as short;
 
 /// How times are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +84,7 @@ pub fn write(item: &Item<'_>, schema: &Schema, layout: &Layout, clock: Clock, ou
         finding_line(finding, out);
     }
     if layout.tree {
+        head::write(item, out);
         tree::write(item, schema, out);
     }
     if layout.hex {
