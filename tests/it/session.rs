@@ -72,6 +72,7 @@ fn config(protos: Option<&Path>) -> Config {
         emit_defaults: false,
         json_names: false,
         threads: 1,
+        correlate: false,
     }
 }
 
