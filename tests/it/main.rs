@@ -2,6 +2,13 @@
 
 mod cases;
 mod house;
+mod jsonl;
 mod reference;
 mod run;
 mod session;
+
+/// Command lines as a person sees them.
+#[test]
+fn command_lines() {
+    trycmd::TestCases::new().case("tests/cmd/*.trycmd");
+}
