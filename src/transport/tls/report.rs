@@ -80,7 +80,7 @@ impl Session {
         let bytes = |from_client: bool| {
             [Dir::ToServer, Dir::ToClient]
                 .into_iter()
-                .find(|d| self.from_client(*d) == from_client)
+                .find(|d| self.is_client(*d) == from_client)
                 .map_or(0, |d| self.half_ref(d).tally.bytes)
         };
         let _ = write!(text, "; {} bytes to the server, {} to the client", bytes(true), bytes(false));
@@ -103,7 +103,7 @@ impl Session {
     }
 
     fn sender(&self, dir: Dir) -> &'static str {
-        if self.from_client(dir) { "client" } else { "server" }
+        if self.is_client(dir) { "client" } else { "server" }
     }
 
     /// `TLS 1.3 to a.example (h2, client random 00…)`, as far as known.
