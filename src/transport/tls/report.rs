@@ -71,11 +71,11 @@ impl Session {
                 }
             }
         } else if !missing.is_empty() {
-            let _ = write!(text, ": the key log has no {}", missing.join(", "));
+            let _ = write!(text, ": missing {}", missing.join(", "));
         } else if self.hello.is_none() && self.server.is_none() {
-            text.push_str(": its handshake was not captured, and no TLS 1.3 secret of the key log fits");
+            text.push_str(": its handshake was not captured, and no TLS 1.3 secret at hand fits");
         } else {
-            text.push_str(": its handshake was not captured whole, and no secret of the key log fits");
+            text.push_str(": its handshake was not captured whole, and no secret at hand fits");
         }
         let bytes = |from_client: bool| {
             [Dir::ToServer, Dir::ToClient]
