@@ -9,7 +9,7 @@ use crate::base::codec::Inflater;
 use crate::base::{Code, Cx, Finding, Severity, Space, Span, Timestamp};
 use crate::pdu::{End, Envelope, Frame, Headers, Lane, LanePart, Protocol, Role, Side};
 
-use super::resync::Search;
+use super::resync::{Piece, Search};
 use super::rules::{self, Kind};
 
 /// What is kept of a frame that is over the limit, for people to look at.
@@ -199,6 +199,11 @@ impl Cutter {
             payload.hole += length;
             return self.emit_complete(Bytes::new(), step);
         }
+        if let State::Lost { search, .. } = &mut self.state
+            && search.gap(length)
+        {
+            return;
+        }
         let lost = State::Lost { search: Search::new(), gap: length };
         match std::mem::replace(&mut self.state, lost) {
             State::Header { count: 0, .. } => {}
@@ -232,7 +237,11 @@ impl Cutter {
 
     fn resume(&mut self, found: super::resync::Found, step: &mut Step<'_, '_>) {
         let State::Lost { gap, .. } = std::mem::replace(&mut self.state, State::boundary()) else { return };
-        let rest: u64 = found.rest.iter().map(|(bytes, _)| bytes.len() as u64).sum();
+        let length = |piece: &Piece| match piece {
+            Piece::Bytes(bytes, _) => bytes.len() as u64,
+            Piece::Hole(length) => *length,
+        };
+        let rest: u64 = found.rest.iter().map(length).sum();
         self.position = self.position.saturating_sub(rest);
         let skipped = match found.skipped {
             0 => String::new(),
@@ -241,8 +250,11 @@ impl Cutter {
         let text =
             format!("{} before this frame{skipped}; that a frame begins here is assumed", missing(gap));
         self.notes.push(Finding::new(Code::NetGap, text));
-        for (bytes, at) in found.rest {
-            self.feed(bytes, at, step);
+        for piece in found.rest {
+            match piece {
+                Piece::Bytes(bytes, at) => self.feed(bytes, at, step),
+                Piece::Hole(length) => self.gap(Some(length), step),
+            }
         }
     }
 

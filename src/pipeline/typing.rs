@@ -57,11 +57,16 @@ impl Typer {
         if config.as_type.is_some() {
             return Typed { ty: config.as_type, ..Typed::default() };
         }
-        if lane.rpc.is_some() || lane.protocol == Protocol::Bare || lane.codec != Codec::Proto || !frame.whole
+        if lane.rpc.is_some() || lane.protocol == Protocol::Bare || lane.codec == Codec::Other || !frame.whole
         {
             return Typed::default();
         }
-        self.try_methods(schema, &config.limits, lane, &payload())
+        let typed = self.try_methods(schema, &config.limits, lane, &payload());
+        if typed.rpc.is_some() || frame.index > 0 {
+            return typed;
+        }
+        let text = "the call's path is not in the capture, and no type of the schema fits";
+        Typed { finding: Some(Finding::new(Code::NetHpackLost, text)), ..typed }
     }
 
     /// Tries the methods of the schema: one whose type decodes the payload without damage and without
@@ -79,7 +84,10 @@ impl Typer {
         for &at in &candidates {
             let Some(method) = schema.methods().get(at as usize) else { continue };
             let ty = side_type(method, lane.side);
-            let verdict = verdicts.entry(ty).or_insert_with(|| fit(schema, ty, payload, limits, &mut tree));
+            let verdict = verdicts.entry(ty).or_insert_with(|| match lane.codec {
+                Codec::Json => fit_json(schema, ty, payload, limits, &mut tree),
+                _ => fit(schema, ty, payload, limits, &mut tree),
+            });
             if let Some(fields) = *verdict {
                 fitting.push((at, fields));
             }
@@ -88,7 +96,10 @@ impl Typer {
         let best = fitting.iter().copied().max_by_key(|&(at, fields)| {
             let method = &schema.methods()[at as usize];
             let streams = method.client_streaming || method.server_streaming;
-            (fields, self.seen.get(&method.name).copied().unwrap_or(0), streams == streaming, u32::MAX - at)
+            let seen = self.seen.get(&method.name).copied().unwrap_or(0);
+            // A client that streams is rarer than one that asks once: not taken without its messages.
+            let plain = lane.side == Side::Request || !method.client_streaming;
+            (fields, seen, streams == streaming, plain, u32::MAX - at)
         });
         let Some((at, _)) = best else {
             // A frame that fits nothing says nothing about the call: keep what is known.
@@ -128,4 +139,18 @@ fn fit(schema: &Schema, ty: TypeId, payload: &[u8], limits: &Limits, tree: &mut 
     };
     let fields = tree.nodes.len();
     (!findings.iter().any(bad) && (fields > 0 || payload.is_empty())).then_some(fields)
+}
+
+/// The same for a payload in JSON.
+fn fit_json(
+    schema: &Schema,
+    ty: TypeId,
+    payload: &[u8],
+    limits: &Limits,
+    tree: &mut Tree,
+) -> Option<usize> {
+    let text = std::str::from_utf8(payload).ok()?;
+    let mut wire = Vec::new();
+    let errors = message::json_in::encode(schema, ty, text, Default::default(), &mut wire);
+    errors.is_empty().then(|| fit(schema, ty, &wire, limits, tree)).flatten()
 }

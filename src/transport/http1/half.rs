@@ -280,10 +280,11 @@ impl Half {
         let whole = self.gather(limits.max_header_block);
         let first = self.block.get(..32).unwrap_or(&self.block);
         if !search::may_be_head(first, self.side) {
+            // How much of the line is there depends on how the bytes were split: the first counts.
+            self.give_back();
             if self.begun && !self.missed {
                 self.odd("expected a start line, found other bytes");
             }
-            self.give_back();
             self.lose(true);
         } else if self.block.len() > limits.max_header_block {
             self.too_long(limits);
