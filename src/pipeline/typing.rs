@@ -61,7 +61,11 @@ impl Typer {
         {
             return Typed::default();
         }
-        let typed = self.try_methods(schema, &config.limits, lane, &payload());
+        let payload = payload();
+        if payload.is_empty() && !self.open.contains_key(&lane.call) {
+            return Typed::default();
+        }
+        let typed = self.try_methods(schema, &config.limits, lane, &payload);
         if typed.rpc.is_some() || frame.index > 0 {
             return typed;
         }
