@@ -20,6 +20,7 @@ pub mod message;
 pub mod pdu;
 pub mod pipeline;
 pub mod schema;
+pub mod session;
 pub mod source;
 pub mod transport;
 pub mod view;

@@ -37,6 +37,18 @@ pub struct Limits {
     pub max_tls_held: usize,
     /// Channels (ids that join calls) remembered.
     pub max_channels: usize,
+    /// Things that are open, or were and may still be spoken of, at once; the oldest is given up.
+    pub max_lives: usize,
+    /// Runs that have ended and may still be spoken of; the oldest is settled.
+    pub max_ended: usize,
+    /// Stages of a timeline that are kept; links, findings and outcomes as many.
+    pub max_stages: usize,
+    /// Text put together from pieces, of all runs that are not settled, in bytes.
+    pub max_text: usize,
+    /// Blobs that are listed, and ids of blobs that are remembered.
+    pub max_blobs: usize,
+    /// Content of blobs that is kept, in bytes.
+    pub max_blob_bytes: u64,
 }
 
 impl Default for Limits {
@@ -58,6 +70,12 @@ impl Default for Limits {
             max_fragments: 4 << 20,
             max_tls_held: 32 << 10,
             max_channels: 65_536,
+            max_lives: 65_536,
+            max_ended: 1_024,
+            max_stages: 262_144,
+            max_text: 64 << 20,
+            max_blobs: 65_536,
+            max_blob_bytes: 64 << 20,
         }
     }
 }

@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// frames, and decodes them by the .proto files given at run time. A schema for the Agent Bidi / RunSSE
 /// protocol is built in.
 #[derive(Parser, Debug)]
-#[command(name = "rpcshark", version, propagate_version = true, max_term_width = 100)]
+#[command(name = "rpcshark", version, max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -29,6 +29,24 @@ pub enum Command {
                             tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin"
     )]
     Decode(Decode),
+    /// Show conversations, runs, turns, steps and calls, every request with its answer
+    ///
+    /// A drawing on a terminal, one event a line (JSON) when piped.
+    #[command(
+        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'"
+    )]
+    Timeline(Correlate),
+    /// Print what was said: text, thinking, shell output, tool arguments
+    #[command(
+        after_help = "Examples:\n  rpcshark follow session.har\n  rpcshark follow --stream shell session.pcap"
+    )]
+    Follow(Follow),
+    /// Count calls, frames, bytes, kinds, waits and tokens
+    Stats(Correlate),
+    /// Print the findings alone; exit 1 where one is at the level of --fail-on
+    Check(Check),
+    /// List the blobs of a capture, check their hashes, write them out
+    Blobs(Blobs),
     /// Say what schema is loaded
     Schema(SchemaArgs),
 }
@@ -39,6 +57,86 @@ pub struct Decode {
     /// Capture files or folders; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `timeline`, `stats`.
+#[derive(Args, Debug)]
+pub struct Correlate {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `follow`.
+#[derive(Args, Debug)]
+pub struct Follow {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What to print: text, thinking, shell, args, another of the dialect's, or all
+    #[arg(long, value_name = "NAME", default_value = "text", value_delimiter = ',')]
+    pub stream: Vec<String>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `check`.
+#[derive(Args, Debug)]
+pub struct Check {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Exit with 1 where a finding is at this level or above
+    #[arg(long, value_enum, default_value = "error", value_name = "LEVEL")]
+    pub fail_on: FailOn,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `--fail-on`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailOn {
+    /// Warnings and errors
+    Warning,
+    /// Errors
+    Error,
+}
+
+/// `blobs`.
+#[derive(Args, Debug)]
+pub struct Blobs {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Only blobs whose id begins so (hex)
+    #[arg(long, value_name = "ID")]
+    pub id: Vec<String>,
+    /// Write each blob into this folder, under its id
+    #[arg(long, value_name = "DIR")]
+    pub write_to: Option<PathBuf>,
+    /// Write over files that are there
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub schema: SchemaOptions,
     #[command(flatten)]

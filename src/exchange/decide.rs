@@ -160,10 +160,12 @@ pub(super) fn response(clues: &Clues<'_>) -> Option<Plan> {
                 Plan::frames(peer.protocol, peer.codec, None)
             }
             Some(false) => as_peer(Way::Mismatch),
+            // The capture ends before the body tells.
+            None if clues.last && is_success(head) => Plan::frames(peer.protocol, peer.codec, Some(head)),
             None if clues.last => as_peer(Way::Mismatch),
             None => return None,
         }),
-        Content::Events => events(clues, head).or_else(|| clues.last.then(|| as_peer(Way::Mismatch))),
+        Content::Events => events(clues, head),
         Content::Other | Content::Frames(..) => Some(as_peer(Way::Mismatch)),
     }
 }
@@ -186,7 +188,8 @@ fn events(clues: &Clues<'_>, head: &Head) -> Option<Plan> {
     let codec = peer.map_or_else(|| clues.first.codec(), |p| p.codec);
     let protocol = peer.filter(|p| p.way.is_frames()).map_or(Protocol::ConnectStream, |p| p.protocol);
     let frames = Plan::frames(protocol, codec, Some(head));
-    match clues.first.is_envelope(clues.limits)? {
+    let is_envelope = clues.first.is_envelope(clues.limits).or(clues.last.then_some(false))?;
+    match is_envelope {
         true => Some(frames),
         // Damaged envelopes are still no text.
         false if !clues.first.is_event_text() && peer.is_some_and(|p| p.way.is_frames()) => Some(frames),

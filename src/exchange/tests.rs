@@ -177,6 +177,9 @@ fn envelopes_labelled_as_events() {
         &[request(), response("200 | text/event-stream", b"\xff\0\0\0\x01a")],
         &["response ConnectStream Proto bytes \\xff\\x00\\x00\\x00\\x01a"],
     );
+    // The capture ends before the body: that is no other kind of answer.
+    let head = (Side::Response, head("200 | text/event-stream"));
+    check(&[request(), vec![head]], &["response ConnectStream Proto CaptureEnd"]);
     check(&[request_foreign(), response("200 | text/event-stream", b"data: x\n\n")], &[]);
 }
 

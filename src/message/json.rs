@@ -26,6 +26,7 @@ use crate::{
 use super::{Node, NodeKind, Tree};
 
 use crate::base::json::push_string;
+pub use redact::holds_secret;
 
 /// How far encodings inside fields are opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,6 +11,8 @@ use crate::frame;
 use crate::message::{self, JsonOptions, Tree};
 use crate::pdu::{Codec, Frame, Role};
 use crate::schema::{Schema, TypeId};
+use crate::session::digest::{self, Carried};
+use crate::session::{Digest, Status};
 use crate::view::{Carrier, Decoded, IdValue};
 
 use super::joins::Id;
@@ -26,6 +28,8 @@ pub struct Worker {
     tree: Tree,
     inner: Tree,
     wire: Vec<u8>,
+    /// What the carrier of the last frame says beside what it carries.
+    carried: Option<Carried>,
 }
 
 impl Worker {
@@ -59,6 +63,7 @@ impl Worker {
     /// Decodes a frame.
     pub fn decode(&mut self, config: &Config, job: &Job) -> Decoded {
         let frame = &job.frame;
+        self.carried = None;
         let mut decoded = Decoded { findings: frame.findings.clone(), ..Decoded::default() };
         decoded.findings.extend(job.typed.finding.clone());
         let mut new = Vec::new();
@@ -162,13 +167,34 @@ impl Worker {
         } else {
             payload
         };
-        message::decode(&config.schema, Some(ty), &wire, &config.limits, &mut self.tree, findings);
+        // That a frame breaks off is said already, by whoever cut it.
+        let decode = if frame.whole { message::decode } else { message::decode_start };
+        decode(&config.schema, Some(ty), &wire, &config.limits, &mut self.tree, findings);
         if let (Some((number, inner, assumed)), true) = (job.joined.inner, config.expand != Expand::None)
             && self.tunnel(config, number, inner, assumed, &wire, options, decoded, findings)
         {
             return;
         }
         self.shown(config, ty, wire, options, decoded, findings);
+    }
+
+    /// What the frame that was decoded last says, by the rules of the dialects.
+    pub fn digest(&self, config: &Config, job: &Job, decoded: &Decoded) -> Digest {
+        match &job.frame.role {
+            Role::EndStream | Role::Error => Digest::end(Status::from_json(&decoded.payload)),
+            Role::Trailers(headers) => {
+                let fields = headers.fields.iter().map(|h| (h.name.as_str(), h.value.as_str()));
+                Status::from_trailers(fields).map_or_else(Digest::default, Digest::end)
+            }
+            Role::Message | Role::Decoded => {
+                let mut digest = match decoded.ty {
+                    Some(_) => digest::make(&config.schema, &config.plan, &self.tree, &decoded.payload),
+                    None => Digest::default(),
+                };
+                digest.carried = self.carried;
+                digest
+            }
+        }
     }
 
     /// Fills in kind, type and message from `self.tree`.
@@ -236,6 +262,7 @@ impl Worker {
     ) -> bool {
         let schema = &config.schema;
         let Some(tunnel) = config.plan.tunnels.get(usize::from(number)) else { return false };
+        self.carried = digest::carried(schema, &config.plan, &self.tree);
         let outer = schema.ty(tunnel.carrier);
         let mut found: Vec<(Payload, Vec<u8>)> = Vec::new();
         for payload in &tunnel.payloads {

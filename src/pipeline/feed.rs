@@ -27,8 +27,14 @@ pub struct Feed {
     frames: Vec<Frame>,
 }
 
-/// A frame, and ids that a log gives beside it.
-pub type Fed = (Frame, Vec<(String, String)>);
+/// What a capture gives, in order.
+#[expect(clippy::large_enum_variant, reason = "nearly all are frames")]
+pub enum Fed {
+    /// A frame, and ids that a log gives beside it.
+    Frame(Frame, Vec<(String, String)>),
+    /// One side of a call has stopped.
+    End(u64, Side, End),
+}
 
 impl Feed {
     /// Rooms for a capture; `exchanges` goes from one to the next, since it numbers the calls of the run.
@@ -72,7 +78,7 @@ impl Feed {
             }
             Record::Logged(logged) => {
                 let frames = self.logged.frames(config, logged, &mut || self.exchanges.take_number());
-                out.extend(frames.into_iter().map(|f| (f.frame, f.ids)));
+                out.extend(frames.into_iter().map(|f| Fed::Frame(f.frame, f.ids)));
             }
             Record::Finding(finding) => cx.find(finding),
         }
@@ -90,7 +96,7 @@ impl Feed {
         }
         self.drain(cx, out);
         self.deframers.finish(cx, &mut self.frames);
-        out.extend(self.frames.drain(..).map(|f| (f, Vec::new())));
+        out.extend(self.frames.drain(..).map(|f| Fed::Frame(f, Vec::new())));
     }
 
     fn drain(&mut self, cx: &mut Cx<'_>, out: &mut Vec<Fed>) {
@@ -98,9 +104,15 @@ impl Feed {
             self.exchanges.push(event, cx, &mut self.lanes);
         }
         for event in self.lanes.drain(..) {
+            let end = match &event.part {
+                LanePart::End(end) => Some(Fed::End(event.lane.call, event.lane.side, end.clone())),
+                _ => None,
+            };
             self.deframers.push(event, cx, &mut self.frames);
+            out.extend(self.frames.drain(..).map(|f| Fed::Frame(f, Vec::new())));
+            out.extend(end);
         }
-        out.extend(self.frames.drain(..).map(|f| (f, Vec::new())));
+        out.extend(self.frames.drain(..).map(|f| Fed::Frame(f, Vec::new())));
     }
 
     /// The lane of a raw body: a response, as saved bodies mostly are.

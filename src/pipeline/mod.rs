@@ -22,7 +22,7 @@ use crate::pdu::{Frame, Protocol};
 use crate::schema::{Schema, TypeId};
 use crate::view::Item;
 
-pub use batch::{Sink, Summary, run};
+pub use batch::{Correlated, Sink, Summary, run};
 pub use feed::Feed;
 
 /// How far encodings inside fields are opened.
@@ -66,6 +66,8 @@ pub struct Config {
     pub json_names: bool,
     /// Worker threads; 0 and 1 are this thread alone.
     pub threads: usize,
+    /// Whether frames are joined into runs, and events given.
+    pub correlate: bool,
 }
 
 /// A frame with all that one thread had to say about it.

@@ -1,4 +1,6 @@
 //! One test binary: rules of the house, laws, and stories over fixtures.
 
+mod cases;
 mod house;
 mod reference;
+mod run;

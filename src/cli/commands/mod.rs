@@ -1,5 +1,11 @@
 //! One command a file.
 //! Never shares state between them.
 
+pub mod blobs;
+pub mod check;
+mod correlated;
 pub mod decode;
+pub mod follow;
 pub mod schema;
+pub mod stats;
+pub mod timeline;
