@@ -2,5 +2,8 @@
 
 mod cases;
 mod house;
+mod live;
+mod packet_cases;
+mod packets;
 mod reference;
 mod run;
