@@ -324,7 +324,9 @@ impl Call {
                 }
             }
             HttpPart::Trailers(trailers) => {
-                if plan.way.is_frames() && plan.guessed && trailers.get("grpc-status").is_some() {
+                // Streams of the other protocol have no trailers, so lost ones tell too.
+                let is_grpc = trailers.get("grpc-status").is_some() || trailers.lost > 0;
+                if plan.way.is_frames() && plan.guessed && is_grpc {
                     for half in &mut self.halves {
                         if let Some(plan) = half.plan.as_mut().filter(|p| p.guessed) {
                             plan.protocol = Protocol::Grpc;

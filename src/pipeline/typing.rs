@@ -35,7 +35,7 @@ impl Typer {
     /// The type of a frame's message. `payload` undoes the frame's encoding, for trial only.
     pub fn resolve(&mut self, config: &Config, frame: &Frame, payload: &mut dyn FnMut() -> Vec<u8>) -> Typed {
         if !matches!(frame.role, Role::Message | Role::Decoded) {
-            return Typed::default();
+            return Typed { rpc: self.found(config, &frame.lane), ..Typed::default() };
         }
         let (schema, lane) = (&config.schema, &*frame.lane);
         if let Some(ty) = lane.message_type.as_deref().and_then(|name| schema.type_by_name(name)) {
@@ -71,6 +71,12 @@ impl Typer {
         }
         let text = "the call's path is not in the capture, and no type of the schema fits";
         Typed { finding: Some(Finding::new(Code::NetHpackLost, text)), ..typed }
+    }
+
+    /// What trial found the call to be.
+    fn found(&self, config: &Config, lane: &Lane) -> Option<Arc<str>> {
+        let first = self.open.get(&lane.call).filter(|_| lane.rpc.is_none())?.first()?;
+        config.schema.methods().get(*first as usize).map(|method| Arc::from(&*method.name))
     }
 
     /// Tries the methods of the schema: one whose type decodes the payload without damage and without
