@@ -322,6 +322,52 @@ fn lost_heads() {
 }
 
 #[test]
+fn bodies_whose_beginning_is_not_there() {
+    let gap = |n| (Side::Response, HttpPart::Gap(n));
+    let piece = |bytes: &[u8]| (Side::Response, body(bytes));
+    let one = "\\x00\\x00\\x00\\x00\\x02\\x08\\x01";
+    // Two envelopes in a row, wherever they begin.
+    check(
+        &[vec![gap(None), piece(&[b"tail", ONE, ONE].concat())]],
+        &[
+            "response ConnectStream Proto gap None",
+            &format!("response ConnectStream Proto bytes tail{one}{one}"),
+            "response ConnectStream Proto CaptureEnd",
+        ],
+    );
+    // One that is as long as the hole in it says.
+    check(
+        &[vec![
+            (Side::Response, head("200 | ?")),
+            gap(None),
+            piece(&ONE[..6]),
+            gap(Some(1)),
+            piece(&[ONE, b"?"].concat()),
+        ]],
+        &[
+            "response ConnectStream Proto gap None",
+            "response ConnectStream Proto bytes \\x00\\x00\\x00\\x00\\x02\\x08",
+            "response ConnectStream Proto gap Some(1)",
+            &format!("response ConnectStream Proto bytes {one}?"),
+            "response ConnectStream Proto CaptureEnd",
+        ],
+    );
+    check(&[vec![gap(None), piece(b"no envelope in here, however long it is")]], &[]);
+}
+
+#[test]
+fn the_path_says_what_both_sides_are() {
+    check(
+        &[request(&format!("{POST} | ?"), b"\x08\x01"), response("200 | ?", b"\x08\x02")],
+        &["request ConnectUnary Proto whole \\x08\\x01", "response ConnectUnary Proto whole \\x08\\x02"],
+    );
+    check(
+        &[response("200 | ?", b"\x08\x02"), request(&format!("{POST} | ?"), b"\x08\x01")],
+        &["request ConnectUnary Proto whole \\x08\\x01", "response ConnectUnary Proto whole \\x08\\x02"],
+    );
+}
+
+#[test]
 fn what_is_no_rpc() {
     check(&[request("GET /index.html", b""), response("200 | text/html", b"<html>")], &[]);
     check(

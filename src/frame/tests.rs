@@ -381,6 +381,32 @@ fn gaps() {
 }
 
 #[test]
+fn a_search_steps_over_holes() {
+    // The frame that the hole lies in says where the next one is.
+    check(
+        "..7 ffff 00 00000004 0801 ..2 00 00000003 0a0161 02 00000002 7b7d",
+        End::Complete,
+        &[
+            "0 @9 00 4 message 0801 cut",
+            "  warning net.gap: 7 bytes are missing from the capture before this frame and 2 more were skipped; that a frame begins here is assumed",
+            "  warning net.gap: 2 bytes of this frame's 4 are missing from the capture",
+            "1 @18 00 3 message 0a0161",
+            "2 @26 02 2 end 7b7d",
+        ],
+    );
+    // A hole over the next header leaves the two after it.
+    check(
+        "..7 ffff 00 00000002 0801 ..9 00 00000003 0a0161 02 00000002 7b7d",
+        End::Complete,
+        &[
+            "0 @25 00 3 message 0a0161",
+            "  warning net.gap: 7 bytes are missing from the capture before this frame and 18 more were skipped; that a frame begins here is assumed",
+            "1 @33 02 2 end 7b7d",
+        ],
+    );
+}
+
+#[test]
 fn a_gap_of_unknown_length() {
     let all = parts("00 00000000 ..? 0000000000 00 00000003 0a0161 02 00000002 7b7d", End::Complete);
     let lane = lane(Protocol::ConnectStream, Side::Response);

@@ -133,6 +133,18 @@ impl Typer {
     }
 }
 
+/// Whether a payload is ProtoJSON. A content-type that names no codec means protobuf, yet some send
+/// JSON under it; no protobuf message is a JSON object.
+pub fn is_json(frame: &Frame, payload: &[u8]) -> bool {
+    let is_object = || {
+        let looks = payload.starts_with(b"{") && payload.trim_ascii_end().ends_with(b"}");
+        looks && serde_json::from_slice::<serde::de::IgnoredAny>(payload).is_ok()
+    };
+    frame.role == Role::Decoded
+        || frame.lane.codec == Codec::Json
+        || frame.lane.codec == Codec::Proto && is_object()
+}
+
 fn side_type(method: &Method, side: Side) -> TypeId {
     match side {
         Side::Request => method.input,
