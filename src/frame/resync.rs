@@ -119,9 +119,13 @@ impl Search {
     fn place(&self, start: usize) -> Option<u64> {
         let last = self.runs.iter().rfind(|run| run.start <= start)?;
         let broken = |run: &&Run| run.holed && run.start > start && run.start < start + LOOK;
-        self.runs.iter().rev().take_while(|run| run.start > start).find(broken).is_none().then(|| {
-            last.place + (start - last.start) as u64
-        })
+        self.runs
+            .iter()
+            .rev()
+            .take_while(|run| run.start > start)
+            .find(broken)
+            .is_none()
+            .then(|| last.place + (start - last.start) as u64)
     }
 
     /// Looks at the header at `place`, now that the byte after it is there.

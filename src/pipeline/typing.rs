@@ -164,13 +164,7 @@ fn fit(schema: &Schema, ty: TypeId, payload: &[u8], limits: &Limits, tree: &mut 
 }
 
 /// The same for a payload in JSON.
-fn fit_json(
-    schema: &Schema,
-    ty: TypeId,
-    payload: &[u8],
-    limits: &Limits,
-    tree: &mut Tree,
-) -> Option<usize> {
+fn fit_json(schema: &Schema, ty: TypeId, payload: &[u8], limits: &Limits, tree: &mut Tree) -> Option<usize> {
     let text = std::str::from_utf8(payload).ok()?;
     let mut wire = Vec::new();
     let errors = message::json_in::encode(schema, ty, text, Default::default(), &mut wire);

@@ -112,7 +112,8 @@ fn each_frame_is_shown_before_the_next_is_sent() {
     let request = next("the request");
     assert_eq!((&request["direction"], &request["message"]["q"]), (&"request".into(), &"q".into()));
 
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/connect+proto\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: application/connect+proto\r\nTransfer-Encoding: chunked\r\n\r\n";
     server.write_all(head.as_bytes()).expect("sent");
     for word in ["one", "two", "three"] {
         let message = [&[0x72, word.len() as u8], word.as_bytes()].concat();

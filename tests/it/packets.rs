@@ -15,7 +15,8 @@ fn canonical(value: &Value) -> String {
         Value::Number(n) => format!("{:?}", n.as_f64()),
         Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
         Value::Object(members) => {
-            let mut members: Vec<_> = members.iter().map(|(k, v)| format!("{k:?}:{}", canonical(v))).collect();
+            let mut members: Vec<_> =
+                members.iter().map(|(k, v)| format!("{k:?}:{}", canonical(v))).collect();
             members.sort_unstable();
             format!("{{{}}}", members.join(","))
         }
