@@ -36,6 +36,8 @@ pub(super) struct Cutter {
     /// The frame or trailers that end the direction have come.
     pub(super) ended: bool,
     saw_body: bool,
+    /// When the last byte came: the time of a frame that a hole or the capture's end cuts.
+    pub(super) last: Option<Timestamp>,
     /// Findings that wait for the next frame.
     pub(super) notes: Vec<Finding>,
 }
@@ -76,6 +78,7 @@ impl Cutter {
             state: State::boundary(),
             ended: false,
             saw_body: false,
+            last: None,
             notes: Vec::new(),
         }
     }
@@ -118,6 +121,7 @@ impl Cutter {
 
     fn feed(&mut self, mut bytes: Bytes, mut at: Option<u64>, step: &mut Step<'_, '_>) {
         self.saw_body |= !bytes.is_empty();
+        self.last = step.time.or(self.last);
         while !bytes.is_empty() {
             let taken = match &mut self.state {
                 State::Header { count: 0, .. } if bytes.len() >= Envelope::LEN => {

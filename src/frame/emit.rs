@@ -141,6 +141,7 @@ impl Cutter {
 
     pub(super) fn send(&mut self, mut frame: Frame, step: &mut Step<'_, '_>) {
         frame.index = self.index;
+        frame.time = frame.time.or(self.last);
         self.index = self.index.saturating_add(1);
         if !self.notes.is_empty() {
             let findings = std::mem::take(&mut frame.findings);
