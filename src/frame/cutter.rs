@@ -335,7 +335,7 @@ impl Cutter {
     /// Whether the frame that is cut is the end itself.
     fn ends_in_hand(&self, lane: &Lane) -> bool {
         matches!(&self.state, State::Payload(p)
-            if rules::kind(lane.protocol, p.envelope.flags) != Kind::Message)
+            if rules::kind(rules::spoken(lane, p.envelope.flags), p.envelope.flags) != Kind::Message)
     }
 
     /// The body is over: emits what is in hand, and `more` with it.

@@ -22,7 +22,7 @@ impl Cutter {
         step: &mut Step<'_, '_>,
     ) {
         let Payload { envelope: Envelope { flags, length }, offset, at, present, hole, .. } = p;
-        let protocol = step.lane.protocol;
+        let protocol = rules::spoken(step.lane, flags);
         let span = Span::new(Space::Body, offset, offset + Envelope::LEN as u64 + u64::from(length));
         let reserved = flags & !rules::defined(protocol);
         if reserved != 0 {

@@ -196,10 +196,11 @@ impl Search {
 /// The payload length of what may well be a frame of this direction.
 fn plausible(&[flags, a, b, c, d, first]: &[u8; LOOK], lane: &Lane) -> Option<usize> {
     let length = u32::from_be_bytes([a, b, c, d]) as usize;
-    if flags & !rules::defined(lane.protocol) != 0 || length > WINDOW - LOOK {
+    let protocol = rules::spoken(lane, flags);
+    if flags & !rules::defined(protocol) != 0 || length > WINDOW - LOOK {
         return None;
     }
-    let fits = match rules::kind(lane.protocol, flags) {
+    let fits = match rules::kind(protocol, flags) {
         _ if length == 0 => true,
         _ if flags & COMPRESSED != 0 => match lane.encoding.as_deref() {
             Some("gzip") | None => first == 0x1f,

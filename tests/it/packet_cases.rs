@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::run::{fixture, parse, rpcshark, stderr};
+use crate::run::{fixture, parse, rpcshark, rpcshark_fed, stderr};
 
 /// What the program said of one input.
 struct Said {
@@ -247,6 +247,15 @@ fn pcapng_interfaces() {
     assert_eq!(json!(said.messages("response", None)), facts["tsoffset.pcapng"]["responses"]);
     assert!(said.records[0]["ts"].as_str().is_some_and(|t| t.starts_with("2023-11-14T22:13:2")));
     said.check_clean();
+}
+
+/// A content-type may name no codec, and the messages be JSON all the same.
+#[test]
+fn json_where_no_codec_is_named() {
+    let proto = "@cases/54-http1-chunked-trailers/proto";
+    let args = ["decode", "--format", "jsonl", "--no-builtin", "-I", proto, "--as", "qa.v1.Req", "-"];
+    let output = rpcshark_fed(&args, b"\0\0\0\0\x09{\"q\":\"a\"}\x02\0\0\0\x02{}");
+    assert_eq!(parse(&output)[0]["message"], json!({"q": "a"}));
 }
 
 #[test]
