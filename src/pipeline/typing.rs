@@ -69,8 +69,12 @@ impl Typer {
         if typed.rpc.is_some() || frame.index > 0 {
             return typed;
         }
-        let text = "the call's path is not in the capture, and no type of the schema fits";
-        Typed { finding: Some(Finding::new(Code::NetHpackLost, text)), ..typed }
+        let (code, what) = match &lane.request {
+            Some(_) => (Code::NetHpackLost, "the call's path was sent before the capture can tell"),
+            None => (Code::NetGap, "the request's head is not in the capture"),
+        };
+        let text = format!("{what}, and no type of the schema fits");
+        Typed { finding: Some(Finding::new(code, text)), ..typed }
     }
 
     /// What trial found the call to be.
