@@ -2,8 +2,16 @@
 
 mod cases;
 mod house;
+mod jsonl;
 mod live;
 mod packet_cases;
 mod packets;
 mod reference;
 mod run;
+mod session;
+
+/// Command lines as a person sees them.
+#[test]
+fn command_lines() {
+    trycmd::TestCases::new().case("tests/cmd/*.trycmd");
+}
