@@ -25,6 +25,7 @@ pub enum Command {
     ///
     /// JSON Lines when piped, one coloured line per frame on a terminal.
     #[command(
+        disable_version_flag = true,
         after_help = "Examples:\n  rpcshark decode session.har\n  rpcshark decode session.har | jq .message\n  \
                             tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin"
     )]

@@ -9,13 +9,14 @@ use crate::base::{Code, Finding, Severity, Space};
 use crate::dialect::{Payload, PayloadEncoding};
 use crate::frame;
 use crate::message::{self, JsonOptions, Tree};
-use crate::pdu::{Codec, Frame, Role};
+use crate::pdu::{Frame, Role};
 use crate::schema::{Schema, TypeId};
 use crate::session::digest::{self, Carried};
 use crate::session::{Digest, Status};
 use crate::view::{Carrier, Decoded, IdValue};
 
 use super::joins::Id;
+use super::typing::is_json;
 use super::{Config, Expand, Job};
 
 /// Ids of one namespace that a record shows, at most.
@@ -51,7 +52,7 @@ impl Worker {
     /// The message of a frame in wire format, for whoever only looks into it.
     pub fn wire(&mut self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> Vec<u8> {
         let (payload, _) = self.payload(config, frame, &mut Vec::new());
-        let json = frame.role == Role::Decoded || frame.lane.codec == Codec::Json;
+        let json = is_json(frame, &payload);
         match ty {
             Some(ty) if json => {
                 self.wire_of_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default()
@@ -129,7 +130,7 @@ impl Worker {
         findings: &mut Vec<Finding>,
     ) {
         let frame = &job.frame;
-        let json = frame.role == Role::Decoded || frame.lane.codec == Codec::Json;
+        let json = is_json(frame, &payload);
         if frame.length > config.limits.max_frame && !frame.whole {
             // Such a length is hardly one: the bytes after it are no message.
             return;

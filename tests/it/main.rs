@@ -3,6 +3,9 @@
 mod cases;
 mod house;
 mod jsonl;
+mod live;
+mod packet_cases;
+mod packets;
 mod reference;
 mod run;
 mod session;
