@@ -387,6 +387,7 @@ fn options(config: &Config) -> JsonOptions<'_> {
     JsonOptions {
         json_names: config.json_names,
         emit_defaults: config.emit_defaults,
+        keep_unknown: true,
         redact: !config.show_secrets,
         expand: if config.expand == Expand::All { message::Expand::All } else { message::Expand::None },
         blobs: None,

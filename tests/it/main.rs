@@ -7,6 +7,7 @@ mod live;
 mod packet_cases;
 mod packets;
 mod reference;
+mod roundtrip;
 mod run;
 mod session;
 
