@@ -19,6 +19,7 @@ pub mod frame;
 pub mod message;
 pub mod pdu;
 pub mod pipeline;
+pub mod query;
 pub mod schema;
 pub mod source;
 pub mod transport;

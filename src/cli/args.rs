@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// frames, and decodes them by the .proto files given at run time. A schema for the Agent Bidi / RunSSE
 /// protocol is built in.
 #[derive(Parser, Debug)]
-#[command(name = "rpcshark", version, propagate_version = true, max_term_width = 100)]
+#[command(name = "rpcshark", version, max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -26,7 +26,9 @@ pub enum Command {
     /// JSON Lines when piped, one coloured line per frame on a terminal.
     #[command(
         after_help = "Examples:\n  rpcshark decode session.har\n  rpcshark decode session.har | jq .message\n  \
-                            tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin"
+                            tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin\n  \
+                            rpcshark decode -Y 'message.**.text contains \"error\"' session.pcap\n  \
+                            rpcshark decode --jq '[.frame, .kind]' session.pcap"
     )]
     Decode(Decode),
     /// Say what schema is loaded
@@ -142,6 +144,21 @@ pub struct InputOptions {
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Output")]
 pub struct OutputOptions {
+    /// Only frames that pass a display filter (see docs/FILTERS.md)
+    ///
+    /// As in Wireshark: kind == "x", message.**.text contains "foo", length > 10K and direction == "response",
+    /// findings.severity >= "warning", frame in {1..5, 9}; a field alone asks whether it is there.
+    #[arg(short = 'Y', long, value_name = "EXPR")]
+    pub filter: Option<String>,
+    /// Run an expression of jq's over each record and print what it gives, a value a line
+    #[arg(long, value_name = "EXPR")]
+    pub jq: Option<String>,
+    /// With --jq: print text as it is, without quotes
+    #[arg(short = 'r', long, requires = "jq")]
+    pub raw_output: bool,
+    /// With --jq: define $N as the text V
+    #[arg(long, num_args = 2, value_names = ["N", "V"], requires = "jq")]
+    pub arg: Vec<String>,
     /// Output form [default: text on a terminal, else jsonl]
     #[arg(long, value_enum)]
     pub format: Option<Format>,

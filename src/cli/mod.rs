@@ -4,6 +4,8 @@
 mod args;
 mod commands;
 mod exit;
+mod expression;
+mod jq;
 mod report;
 mod setup;
 mod terminal;

@@ -92,6 +92,7 @@ pub fn config(
         show_secrets: output.show_secrets,
         emit_defaults: output.emit_defaults,
         json_names: output.json_names,
+        filter: None,
         threads: input.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
     })
 }

@@ -213,7 +213,7 @@ impl Driver<'_> {
         }
         let (config, render) = (self.config, self.render);
         let one = |worker: &mut Worker, job: &Job| {
-            let decoded = worker.decode(config, job);
+            let Some(decoded) = worker.decode_wanted(config, job) else { return (Vec::new(), [0; 3]) };
             let item = Item {
                 number: job.number,
                 capture: &job.capture,

@@ -10,9 +10,11 @@ use crate::dialect::{Payload, PayloadEncoding};
 use crate::frame;
 use crate::message::{self, JsonOptions, Tree};
 use crate::pdu::{Codec, Frame, Role};
+use crate::query::Stage;
 use crate::schema::{Schema, TypeId};
-use crate::view::{Carrier, Decoded, IdValue};
+use crate::view::{Carrier, Decoded, IdValue, Item};
 
+use super::filter::{self, Seen};
 use super::joins::Id;
 use super::{Config, Expand, Job};
 
@@ -26,6 +28,8 @@ pub struct Worker {
     tree: Tree,
     inner: Tree,
     wire: Vec<u8>,
+    canonical: Vec<u8>,
+    unwanted: bool,
 }
 
 impl Worker {
@@ -56,8 +60,52 @@ impl Worker {
         }
     }
 
+    /// Decodes a frame that the filter wants; `None` where it does not.
+    pub fn decode_wanted(&mut self, config: &Config, job: &Job) -> Option<Decoded> {
+        let Some(filter) = &config.filter else { return Some(self.decode(config, job)) };
+        let early = filter::decide(config, filter, job, &Decoded::default(), Stage::Frame);
+        if early == Some(false) {
+            return None;
+        }
+        let decoded = self.decode(config, job);
+        if self.unwanted {
+            return None;
+        }
+        let wanted = early.unwrap_or_else(|| {
+            let canonical = self.canonical(config, &decoded);
+            let item = Item {
+                number: job.number,
+                capture: &job.capture,
+                frame: &job.frame,
+                decoded: &decoded,
+                show_secrets: config.show_secrets,
+            };
+            filter.matches(&config.schema, &Seen::new(&item, canonical))
+        });
+        wanted.then_some(decoded)
+    }
+
+    /// The message of the frame just decoded in the form that filters are about, where it was written in another.
+    fn canonical(&mut self, config: &Config, decoded: &Decoded) -> Option<&[u8]> {
+        let other = config.json_names || config.emit_defaults || config.expand == Expand::All;
+        if !other || decoded.ty.is_none() {
+            return None;
+        }
+        let options = JsonOptions {
+            json_names: false,
+            emit_defaults: false,
+            expand: message::Expand::None,
+            ..options(config)
+        };
+        self.canonical.clear();
+        let (tree, out) = (&self.tree, &mut self.canonical);
+        message::json::write(&config.schema, tree, &decoded.payload, &options, out, &mut Vec::new());
+        Some(&self.canonical)
+    }
+
     /// Decodes a frame.
     pub fn decode(&mut self, config: &Config, job: &Job) -> Decoded {
+        self.unwanted = false;
         let frame = &job.frame;
         let mut decoded = Decoded { findings: frame.findings.clone(), ..Decoded::default() };
         decoded.findings.extend(job.typed.finding.clone());
@@ -105,6 +153,9 @@ impl Worker {
                 );
                 decoded.payload = payload;
             }
+        }
+        if self.unwanted {
+            return decoded;
         }
         let base = (decoded.carrier.is_none() && !frame.compressed && frame.role != Role::Decoded)
             .then(|| frame.offset + if frame.flags.is_some() { 5 } else { 0 });
@@ -164,17 +215,19 @@ impl Worker {
         };
         message::decode(&config.schema, Some(ty), &wire, &config.limits, &mut self.tree, findings);
         if let (Some((number, inner, assumed)), true) = (job.joined.inner, config.expand != Expand::None)
-            && self.tunnel(config, number, inner, assumed, &wire, options, decoded, findings)
+            && self.tunnel(config, job, number, inner, assumed, &wire, options, decoded, findings)
         {
             return;
         }
-        self.shown(config, ty, wire, options, decoded, findings);
+        self.shown(config, job, ty, wire, options, decoded, findings);
     }
 
     /// Fills in kind, type and message from `self.tree`.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one frame, each from another place")]
     fn shown(
         &mut self,
         config: &Config,
+        job: &Job,
         ty: TypeId,
         wire: Vec<u8>,
         options: &JsonOptions<'_>,
@@ -191,6 +244,12 @@ impl Worker {
             }
             branch => branch.to_owned(),
         });
+        if let Some(filter) = &config.filter {
+            self.unwanted = filter::decide(config, filter, job, decoded, Stage::Kind) == Some(false);
+            if self.unwanted {
+                return;
+            }
+        }
         message::json::write(&config.schema, &self.tree, &wire, options, &mut decoded.message, findings);
         decoded.payload = wire;
     }
@@ -226,6 +285,7 @@ impl Worker {
     fn tunnel(
         &mut self,
         config: &Config,
+        job: &Job,
         number: u16,
         inner: TypeId,
         assumed: bool,
@@ -274,7 +334,7 @@ impl Worker {
         }
         std::mem::swap(&mut self.tree, &mut self.inner);
         let bytes = bytes.to_vec();
-        self.shown(config, ty, bytes, options, decoded, findings);
+        self.shown(config, job, ty, bytes, options, decoded, findings);
         if let [_, (second, other), ..] = found.as_slice() {
             self.compare(config, ty, *second, other, options, decoded, &mut carrier, findings);
         }
