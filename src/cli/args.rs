@@ -31,6 +31,15 @@ pub enum Command {
                             rpcshark decode --jq '[.frame, .kind]' session.pcap"
     )]
     Decode(Decode),
+    /// Write records or messages in JSON back to bytes
+    ///
+    /// Reads what decode prints with --expand none (or carrier) and --show-secrets, a record a line, spread over
+    /// lines or in an array; with --as TYPE, bare messages in ProtoJSON.
+    #[command(
+        after_help = "Examples:\n  rpcshark decode --expand none --show-secrets session.har | rpcshark encode > frames.bin\n  \
+                            echo '{\"text\":\"hello\"}' | rpcshark encode -I protos --as pkg.Chat --to hex"
+    )]
+    Encode(Encode),
     /// Say what schema is loaded
     Schema(SchemaArgs),
 }
@@ -47,6 +56,44 @@ pub struct Decode {
     pub input: InputOptions,
     #[command(flatten)]
     pub output: OutputOptions,
+}
+
+/// `encode`.
+#[derive(Args, Debug)]
+pub struct Encode {
+    /// Files of JSON; `-`, or none, is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    /// The values are bare messages of this type, not records
+    #[arg(long = "as", value_name = "TYPE")]
+    pub as_type: Option<String>,
+    /// What to write
+    #[arg(long, value_enum, default_value = "frames")]
+    pub to: To,
+    /// Write hex, a line a record
+    #[arg(long)]
+    pub hex: bool,
+    /// Compress again what was compressed, and bare messages: gzip
+    #[arg(long, value_name = "NAME")]
+    pub encoding: Option<String>,
+    /// With --to carrier: the id that joins the message to its stream [default: the record's]
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+}
+
+/// `--to`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Five bytes of envelope and the message, one after another
+    Frames,
+    /// One message alone
+    Message,
+    /// Frames in hex, a line each
+    Hex,
+    /// The message inside the message that the dialect has to carry it
+    Carrier,
 }
 
 /// `schema`.

@@ -30,6 +30,7 @@ pub fn run() -> ExitCode {
     };
     let result = match cli.command {
         Command::Decode(args) => commands::decode::run(args),
+        Command::Encode(args) => commands::encode::run(args),
         Command::Schema(args) => commands::schema::run(args),
     };
     match result {

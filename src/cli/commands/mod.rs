@@ -2,4 +2,5 @@
 //! Never shares state between them.
 
 pub mod decode;
+pub mod encode;
 pub mod schema;

@@ -130,6 +130,10 @@ impl Encoder<'_> {
                 self.unknown(node, out, 0);
                 continue;
             }
+            if name == "$rest" {
+                self.rest(node, out);
+                continue;
+            }
             let Some(index) = plan.field_by_json_name(name).or_else(|| plan.field_by_name(name)) else {
                 if !self.options.ignore_unknown {
                     let known = plan.fields.iter().map(|f| &*f.name);
@@ -248,6 +252,22 @@ impl Encoder<'_> {
                     out.truncate(start);
                 }
             }
+        }
+    }
+
+    /// Reads `$rest`: the bytes of a message from where it breaks.
+    fn rest(&mut self, node: &Node<'_>, out: &mut Vec<u8>) {
+        let bytes = |node: &Node<'_>| match &node.value {
+            Json::String(text) => b64::STANDARD.decode_to_vec(text.as_bytes()).ok(),
+            _ => None,
+        };
+        let found = match &node.value {
+            Json::Array(items) => items.iter().map(bytes).collect::<Option<Vec<_>>>(),
+            _ => bytes(node).map(|one| vec![one]),
+        };
+        match found {
+            Some(parts) => out.extend(parts.into_iter().flatten()),
+            None => self.fail(node.at, "expected base64 of the bytes that broke"),
         }
     }
 
