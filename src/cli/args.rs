@@ -27,7 +27,9 @@ pub enum Command {
     #[command(
         disable_version_flag = true,
         after_help = "Examples:\n  rpcshark decode session.har\n  rpcshark decode session.har | jq .message\n  \
-                            tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin"
+                            tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin\n  \
+                            rpcshark decode -Y 'message.**.text contains \"error\"' session.pcap\n  \
+                            rpcshark decode --jq '[.frame, .kind]' session.pcap"
     )]
     Decode(Decode),
     /// Show conversations, runs, turns, steps and calls, every request with its answer
@@ -48,6 +50,15 @@ pub enum Command {
     Check(Check),
     /// List the blobs of a capture, check their hashes, write them out
     Blobs(Blobs),
+    /// Write records or messages in JSON back to bytes
+    ///
+    /// Reads what decode prints with --expand none (or carrier) and --show-secrets, a record a line, spread over
+    /// lines or in an array; with --as TYPE, bare messages in ProtoJSON.
+    #[command(
+        after_help = "Examples:\n  rpcshark decode --expand none --show-secrets session.har | rpcshark encode > frames.bin\n  \
+                            echo '{\"text\":\"hello\"}' | rpcshark encode -I protos --as pkg.Chat --to hex"
+    )]
+    Encode(Encode),
     /// Say what schema is loaded
     Schema(SchemaArgs),
 }
@@ -146,6 +157,44 @@ pub struct Blobs {
     pub output: OutputOptions,
 }
 
+/// `encode`.
+#[derive(Args, Debug)]
+pub struct Encode {
+    /// Files of JSON; `-`, or none, is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    /// The values are bare messages of this type, not records
+    #[arg(long = "as", value_name = "TYPE")]
+    pub as_type: Option<String>,
+    /// What to write
+    #[arg(long, value_enum, default_value = "frames")]
+    pub to: To,
+    /// Write hex, a line a record
+    #[arg(long)]
+    pub hex: bool,
+    /// Compress again what was compressed, and bare messages: gzip
+    #[arg(long, value_name = "NAME")]
+    pub encoding: Option<String>,
+    /// With --to carrier: the id that joins the message to its stream [default: the record's]
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+}
+
+/// `--to`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Five bytes of envelope and the message, one after another
+    Frames,
+    /// One message alone
+    Message,
+    /// Frames in hex, a line each
+    Hex,
+    /// The message inside the message that the dialect has to carry it
+    Carrier,
+}
+
 /// `schema`.
 #[derive(Args, Debug)]
 pub struct SchemaArgs {
@@ -241,6 +290,21 @@ pub struct InputOptions {
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Output")]
 pub struct OutputOptions {
+    /// Only frames that pass a display filter (see docs/FILTERS.md)
+    ///
+    /// As in Wireshark: kind == "x", message.**.text contains "foo", length > 10K and direction == "response",
+    /// findings.severity >= "warning", frame in {1..5, 9}; a field alone asks whether it is there.
+    #[arg(short = 'Y', long, value_name = "EXPR")]
+    pub filter: Option<String>,
+    /// Run an expression of jq's over each record and print what it gives, a value a line
+    #[arg(long, value_name = "EXPR")]
+    pub jq: Option<String>,
+    /// With --jq: print text as it is, without quotes
+    #[arg(short = 'r', long, requires = "jq")]
+    pub raw_output: bool,
+    /// With --jq: define $N as the text V
+    #[arg(long, num_args = 2, value_names = ["N", "V"], requires = "jq")]
+    pub arg: Vec<String>,
     /// Output form [default: text on a terminal, else jsonl]
     #[arg(long, value_enum)]
     pub format: Option<Format>,

@@ -6,6 +6,7 @@ pub mod check;
 mod correlated;
 pub mod decode;
 pub mod follow;
+pub mod encode;
 pub mod schema;
 pub mod stats;
 pub mod timeline;
