@@ -25,10 +25,40 @@ pub enum Command {
     ///
     /// JSON Lines when piped, one coloured line per frame on a terminal.
     #[command(
+        disable_version_flag = true,
         after_help = "Examples:\n  rpcshark decode session.har\n  rpcshark decode session.har | jq .message\n  \
-                            tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin"
+                            tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin\n  \
+                            rpcshark decode -Y 'message.**.text contains \"error\"' session.pcap\n  \
+                            rpcshark decode --jq '[.frame, .kind]' session.pcap"
     )]
     Decode(Decode),
+    /// Show conversations, runs, turns, steps and calls, every request with its answer
+    ///
+    /// A drawing on a terminal, one event a line (JSON) when piped.
+    #[command(
+        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'"
+    )]
+    Timeline(Correlate),
+    /// Print what was said: text, thinking, shell output, tool arguments
+    #[command(
+        after_help = "Examples:\n  rpcshark follow session.har\n  rpcshark follow --stream shell session.pcap"
+    )]
+    Follow(Follow),
+    /// Count calls, frames, bytes, kinds, waits and tokens
+    Stats(Correlate),
+    /// Print the findings alone; exit 1 where one is at the level of --fail-on
+    Check(Check),
+    /// List the blobs of a capture, check their hashes, write them out
+    Blobs(Blobs),
+    /// Write records or messages in JSON back to bytes
+    ///
+    /// Reads what decode prints with --expand none (or carrier) and --show-secrets, a record a line, spread over
+    /// lines or in an array; with --as TYPE, bare messages in ProtoJSON.
+    #[command(
+        after_help = "Examples:\n  rpcshark decode --expand none --show-secrets session.har | rpcshark encode > frames.bin\n  \
+                            echo '{\"text\":\"hello\"}' | rpcshark encode -I protos --as pkg.Chat --to hex"
+    )]
+    Encode(Encode),
     /// Say what schema is loaded
     Schema(SchemaArgs),
 }
@@ -45,6 +75,124 @@ pub struct Decode {
     pub input: InputOptions,
     #[command(flatten)]
     pub output: OutputOptions,
+}
+
+/// `timeline`, `stats`.
+#[derive(Args, Debug)]
+pub struct Correlate {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `follow`.
+#[derive(Args, Debug)]
+pub struct Follow {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What to print: text, thinking, shell, args, another of the dialect's, or all
+    #[arg(long, value_name = "NAME", default_value = "text", value_delimiter = ',')]
+    pub stream: Vec<String>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `check`.
+#[derive(Args, Debug)]
+pub struct Check {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Exit with 1 where a finding is at this level or above
+    #[arg(long, value_enum, default_value = "error", value_name = "LEVEL")]
+    pub fail_on: FailOn,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `--fail-on`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailOn {
+    /// Warnings and errors
+    Warning,
+    /// Errors
+    Error,
+}
+
+/// `blobs`.
+#[derive(Args, Debug)]
+pub struct Blobs {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Only blobs whose id begins so (hex)
+    #[arg(long, value_name = "ID")]
+    pub id: Vec<String>,
+    /// Write each blob into this folder, under its id
+    #[arg(long, value_name = "DIR")]
+    pub write_to: Option<PathBuf>,
+    /// Write over files that are there
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `encode`.
+#[derive(Args, Debug)]
+pub struct Encode {
+    /// Files of JSON; `-`, or none, is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    /// The values are bare messages of this type, not records
+    #[arg(long = "as", value_name = "TYPE")]
+    pub as_type: Option<String>,
+    /// What to write
+    #[arg(long, value_enum, default_value = "frames")]
+    pub to: To,
+    /// Write hex, a line a record
+    #[arg(long)]
+    pub hex: bool,
+    /// Compress again what was compressed, and bare messages: gzip
+    #[arg(long, value_name = "NAME")]
+    pub encoding: Option<String>,
+    /// With --to carrier: the id that joins the message to its stream [default: the record's]
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+}
+
+/// `--to`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Five bytes of envelope and the message, one after another
+    Frames,
+    /// One message alone
+    Message,
+    /// Frames in hex, a line each
+    Hex,
+    /// The message inside the message that the dialect has to carry it
+    Carrier,
 }
 
 /// `schema`.
@@ -142,6 +290,21 @@ pub struct InputOptions {
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Output")]
 pub struct OutputOptions {
+    /// Only frames that pass a display filter (see docs/FILTERS.md)
+    ///
+    /// As in Wireshark: kind == "x", message.**.text contains "foo", length > 10K and direction == "response",
+    /// findings.severity >= "warning", frame in {1..5, 9}; a field alone asks whether it is there.
+    #[arg(short = 'Y', long, value_name = "EXPR")]
+    pub filter: Option<String>,
+    /// Run an expression of jq's over each record and print what it gives, a value a line
+    #[arg(long, value_name = "EXPR")]
+    pub jq: Option<String>,
+    /// With --jq: print text as it is, without quotes
+    #[arg(short = 'r', long, requires = "jq")]
+    pub raw_output: bool,
+    /// With --jq: define $N as the text V
+    #[arg(long, num_args = 2, value_names = ["N", "V"], requires = "jq")]
+    pub arg: Vec<String>,
     /// Output form [default: text on a terminal, else jsonl]
     #[arg(long, value_enum)]
     pub format: Option<Format>,

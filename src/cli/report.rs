@@ -5,8 +5,11 @@ use std::io::Write;
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
 
+use rpcshark::base::Finding;
 use rpcshark::base::text::clean;
 use rpcshark::{dialect, schema};
+
+use super::expression::ExpressionError;
 
 /// Prints an error of the operator's.
 pub fn error(error: &anyhow::Error) {
@@ -15,6 +18,10 @@ pub fn error(error: &anyhow::Error) {
     }
     if let Some(error) = error.downcast_ref::<dialect::Error>() {
         return caret("error", &error.file, &error.text, error.span.clone(), &error.message, None);
+    }
+    if let Some(error) = error.downcast_ref::<ExpressionError>() {
+        let help = error.help.as_deref();
+        return caret("error", error.option, &error.code, error.span.clone(), &error.text, help);
     }
     line(&format!("error: {}", clean(&format!("{error:#}"))));
 }
@@ -74,6 +81,13 @@ fn caret(
         let shown: Vec<&str> = out.lines().skip(1).collect();
         line(shown.join("\n").trim_end());
     }
+}
+
+/// Prints a finding that belongs to no frame.
+pub fn finding(capture: &str, finding: &Finding) {
+    let place = finding.span.map(|s| format!(" at offset {}", s.start)).unwrap_or_default();
+    let (level, code) = (finding.severity.name(), finding.code.name());
+    line(&format!("{level}[{code}]: {}{place}: {}", clean(capture), clean(&finding.text)));
 }
 
 /// Prints a line on standard error; where that is closed, nobody wants to know.

@@ -93,6 +93,7 @@ pub fn config(
         emit_defaults: output.emit_defaults,
         json_names: output.json_names,
         correlate: false,
+        filter: None,
         threads: input.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
     })
 }

@@ -87,7 +87,7 @@ pub fn write(
     findings: &mut Vec<Finding>,
 ) {
     let mut hidden = redact::Hidden::default();
-    Writer { schema, tree, payload, options, out, hidden: &mut hidden, level: 0 }.root();
+    Writer { schema, tree, payload, options, out, hidden: &mut hidden, at: Tree::ROOT, level: 0 }.root();
     if let Some(text) = hidden.text() {
         findings.push(Finding::new(Code::SecretRedacted, text));
     }
@@ -100,6 +100,8 @@ struct Writer<'a, 'o> {
     options: &'a JsonOptions<'a>,
     out: &'o mut Vec<u8>,
     hidden: &'o mut redact::Hidden,
+    /// The field that is being written.
+    at: u32,
     /// How many encodings inside fields have been opened.
     level: usize,
 }
@@ -287,6 +289,7 @@ impl<'a> Writer<'a, '_> {
     fn value(&mut self, field: &FieldPlan, nodes: &[u32]) {
         let Some(at) = nodes.last().copied() else { return };
         let Some(node) = self.tree.node(at).copied() else { return };
+        self.at = at;
         if self.hides(field) && node.end > node.start {
             return self.hide(at);
         }
@@ -307,6 +310,3 @@ impl<'a> Writer<'a, '_> {
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod oracle;

@@ -14,7 +14,7 @@ pub(super) fn wire_type(kind: Kind) -> u32 {
 }
 
 /// Appends a varint (Protobuf encoding, Base 128 Varints).
-pub(super) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -23,12 +23,12 @@ pub(super) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends a tag.
-pub(super) fn push_tag(out: &mut Vec<u8>, number: u32, wire_type: u32) {
+pub(crate) fn push_tag(out: &mut Vec<u8>, number: u32, wire_type: u32) {
     push_varint(out, u64::from(number) << 3 | u64::from(wire_type));
 }
 
 /// Puts tag and length before what was written from `start` on.
-pub(super) fn prefix_length(out: &mut Vec<u8>, start: usize, number: u32) {
+pub(crate) fn prefix_length(out: &mut Vec<u8>, start: usize, number: u32) {
     let length = out.len() - start;
     let mut head = Vec::with_capacity(16);
     push_tag(&mut head, number, 2);

@@ -271,7 +271,12 @@ impl Driver<'_> {
         }
         let (config, render) = (self.config, self.render);
         let one = |worker: &mut Worker, job: &Job| {
-            let decoded = worker.decode(config, job);
+            // A run is what all of its frames say: the filter of a correlated run is its sink's.
+            let decoded = match config.correlate {
+                true => Some(worker.decode(config, job)),
+                false => worker.decode_wanted(config, job),
+            };
+            let Some(decoded) = decoded else { return Done::default() };
             let digest = config.correlate.then(|| worker.digest(config, job, &decoded));
             let item = Item {
                 number: job.number,
@@ -345,6 +350,7 @@ impl Driver<'_> {
 }
 
 /// A frame decoded and rendered.
+#[derive(Default)]
 struct Done {
     rendered: Vec<u8>,
     findings: [u64; 3],

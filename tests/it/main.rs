@@ -2,6 +2,17 @@
 
 mod cases;
 mod house;
+mod jsonl;
+mod live;
+mod packet_cases;
+mod packets;
 mod reference;
 mod roundtrip;
 mod run;
+mod session;
+
+/// Command lines as a person sees them.
+#[test]
+fn command_lines() {
+    trycmd::TestCases::new().case("tests/cmd/*.trycmd");
+}

@@ -10,7 +10,8 @@ use base64_simd as b64;
 use crate::base::text::nearest;
 use crate::schema::{Cardinality, FieldPlan, Kind, Schema, TypeId};
 
-use super::put::{prefix_length, push_tag, push_varint, wire_type};
+pub(crate) use super::put::{prefix_length, push_tag, push_varint};
+use super::put::wire_type;
 use parse::{Json, Node};
 
 /// Deepest nesting of JSON that is read.
@@ -131,6 +132,10 @@ impl Encoder<'_> {
                 self.unknown(node, out, 0);
                 continue;
             }
+            if name == "$rest" {
+                self.rest(node, out);
+                continue;
+            }
             let Some(index) = plan.field_by_json_name(name).or_else(|| plan.field_by_name(name)) else {
                 if !self.options.ignore_unknown {
                     let known = plan.fields.iter().map(|f| &*f.name);
@@ -249,6 +254,22 @@ impl Encoder<'_> {
                     out.truncate(start);
                 }
             }
+        }
+    }
+
+    /// Reads `$rest`: the bytes of a message from where it breaks.
+    fn rest(&mut self, node: &Node<'_>, out: &mut Vec<u8>) {
+        let bytes = |node: &Node<'_>| match &node.value {
+            Json::String(text) => b64::STANDARD.decode_to_vec(text.as_bytes()).ok(),
+            _ => None,
+        };
+        let found = match &node.value {
+            Json::Array(items) => items.iter().map(bytes).collect::<Option<Vec<_>>>(),
+            _ => bytes(node).map(|one| vec![one]),
+        };
+        match found {
+            Some(parts) => out.extend(parts.into_iter().flatten()),
+            None => self.fail(node.at, "expected base64 of the bytes that broke"),
         }
     }
 

@@ -54,16 +54,16 @@ enum Identity {
 /// Why a file cannot be used.
 enum Fault {
     /// As the error says.
-    Error(Box<Error>),
+    Error(Error),
     /// As was said before.
     Known,
     /// Two files clash: an error whoever found them.
-    Clash(Box<Error>),
+    Clash(Error),
 }
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        Self::Error(Box::new(error))
+        Self::Error(error)
     }
 }
 
@@ -112,12 +112,12 @@ pub(super) fn compile(
 impl Graph<'_> {
     fn left_out(&mut self, entry: &Entry, fault: Fault, first: &mut Option<usize>) -> Result<(), Error> {
         match fault {
-            Fault::Clash(error) => Err(*error),
-            Fault::Error(error) if entry.named => Err(*error),
+            Fault::Clash(error) => Err(error),
+            Fault::Error(error) if entry.named => Err(error),
             Fault::Error(error) => {
                 first.get_or_insert(self.warnings.len());
                 let about_other = !error.file.ends_with(&entry.name);
-                self.warnings.push(*error);
+                self.warnings.push(error);
                 if about_other {
                     let text = "is left out: a file that it imports does not compile";
                     self.warnings.push(Error::new(&entry.name, text));
@@ -271,7 +271,7 @@ impl Graph<'_> {
                 };
                 match error.place {
                     Some((line, column)) => format!("{}:{line}:{column}", error.file),
-                    None => error.file,
+                    None => error.file.clone(),
                 }
             });
             let message = format!("{full} is defined here and in {}", there.unwrap_or_else(|| other.clone()));
@@ -283,7 +283,7 @@ impl Graph<'_> {
                 None => Error::new(parsed.name(), message),
             };
             let error = error.help("name the files that count with --proto");
-            return Err(Fault::Clash(Box::new(error)));
+            return Err(Fault::Clash(error));
         }
         Ok(())
     }

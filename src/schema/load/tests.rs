@@ -27,7 +27,7 @@ fn write(dir: &Path, name: &str, text: &str) {
 #[test]
 fn missing_import_names_its_place_and_the_roots() {
     let dir = case("35-import-missing/proto");
-    let named = Sources { protos: vec![dir.join("main.proto")], ..roots(&[dir.clone()]) };
+    let named = Sources { protos: vec![dir.join("main.proto")], ..roots(std::slice::from_ref(&dir)) };
     for sources in [named, roots(&[dir])] {
         check_error(&sources, &["main.proto:4:8", "lib/missing.proto", "35-import-missing/proto"]);
     }
@@ -87,7 +87,7 @@ fn syntax_errors_carry_their_text() {
     write(dir.path(), "bad.proto", "syntax = \"proto3\";\nmessage M {\n  int32 n 1;\n}\n");
     let error = load(&roots(&[dir.path().into()])).unwrap_err();
     assert_eq!(error.place, Some((3, 11)));
-    let (text, span) = (error.source_text.unwrap(), error.span.unwrap());
+    let (text, span) = (error.source_text.clone().unwrap(), error.span.clone().unwrap());
     assert_eq!(&text[span], "1");
     write(dir.path(), "bad.proto", "// words\nedition = \"2525\";\nmessage M {}\n");
     check_error(&roots(&[dir.path().into()]), &["bad.proto:2:1", "edition \"2525\"", "2024"]);
