@@ -9,6 +9,7 @@ mod channel;
 mod correlate;
 pub mod digest;
 mod ending;
+mod life;
 mod lives;
 mod model;
 mod order;

@@ -4,3 +4,4 @@ mod cases;
 mod house;
 mod reference;
 mod run;
+mod session;
