@@ -11,6 +11,7 @@ mod decode;
 mod feed;
 mod joins;
 mod logged;
+mod named;
 mod typing;
 
 use std::collections::HashMap;

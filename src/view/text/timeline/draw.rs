@@ -93,9 +93,7 @@ impl<'a> Drawing<'a, '_> {
         let own = self.notices.iter().flat_map(|(frame, list)| list.iter().map(move |n| (*frame, n)));
         let own: Vec<u64> =
             own.filter(|(_, n)| n.run.is_some() && n.run == stage.id).map(|(frame, _)| frame).collect();
-        for notice in own.into_iter().filter_map(|f| self.notices.remove(&f)).flatten() {
-            self.notice(notice, base + 1);
-        }
+        self.told(&own, base + 1);
         if let Some(outcome) = self.outcomes.get(&run).copied() {
             self.outcome(outcome, stage, base);
         }
@@ -304,9 +302,7 @@ impl<'a> Drawing<'a, '_> {
             .chain([last])
             .filter(|frame| self.notices.contains_key(frame))
             .collect();
-        for notice in mine.into_iter().filter_map(|f| self.notices.remove(&f)).flatten() {
-            self.notice(notice, depth + 1);
-        }
+        self.told(&mine, depth + 1);
     }
 
     fn waited(&self, link: &Link, out: &mut String) {
@@ -323,6 +319,14 @@ impl<'a> Drawing<'a, '_> {
             (state, _, Some(frame)) => write!(out, " ⇢#{frame} {name} {}", state.name()),
             (state, ..) => write!(out, " {name} {}", state.name()),
         };
+    }
+
+    /// The findings of frames, each once.
+    fn told(&mut self, frames: &[u64], depth: usize) {
+        for frame in frames {
+            let notices = self.notices.remove(frame).unwrap_or_default();
+            notices.into_iter().for_each(|notice| self.notice(notice, depth));
+        }
     }
 
     fn notice(&mut self, notice: &Notice, depth: usize) {

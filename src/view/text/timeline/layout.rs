@@ -53,13 +53,15 @@ impl<'a> Tree<'a> {
     /// A run that another is pointed to by, while that lasts, stands within it.
     fn nest(&mut self) {
         let stages = &self.model.stages;
-        for (number, stage) in stages.iter().enumerate().filter(|(i, _)| self.is_run(*i as u32)) {
+        let runs = self.runs.clone();
+        let is_run = |i: usize| runs.get(i).copied().unwrap_or(false);
+        for (number, stage) in stages.iter().enumerate().filter(|(i, _)| is_run(*i)) {
             let holds = |other: &Stage| {
                 other.id.as_ref().is_some_and(|id| stage.points_to.contains(id))
                     && other.first.frame < stage.first.frame
                     && stage.first.frame <= other.last.frame
             };
-            let around = stages.iter().enumerate().find(|(i, other)| self.is_run(*i as u32) && holds(other));
+            let around = stages.iter().enumerate().find(|(i, other)| is_run(*i) && holds(other));
             if let Some((around, _)) = around {
                 self.nested.entry(around as u32).or_default().push(number as u32);
                 self.inner.insert(number as u32, around as u32);
