@@ -35,6 +35,7 @@ pub fn run() -> ExitCode {
         Command::Check(args) => commands::check::run(args),
         Command::Blobs(args) => commands::blobs::run(args),
         Command::Schema(args) => commands::schema::run(args),
+        Command::Dialect(args) => commands::dialect::run(args),
     };
     match result {
         Ok(exit) => exit.into(),

@@ -144,7 +144,10 @@ impl Feed {
         let named = self.named.clone();
         let side = if is_request { Side::Request } else { Side::Response };
         Lane {
-            call: named.as_ref().map_or_else(|| self.exchanges.take_number(), |n| self.call_of(config, n)),
+            call: match &named {
+                Some(named) => self.call_of(config, named),
+                None => self.exchanges.take_number(),
+            },
             conn: None,
             stream: None,
             side: named.as_ref().map_or(side, |n| n.side),

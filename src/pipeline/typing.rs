@@ -126,9 +126,8 @@ fn by_members(schema: &Schema, payload: &[u8]) -> Typed {
     let fits = |ty: TypeId| {
         let plan = schema.ty(ty);
         let field = |key: &String| plan.field_by_name(key).or_else(|| plan.field_by_json_name(key));
-        let is_branch = |key: &String| {
-            field(key).and_then(|i| plan.field(i)).is_some_and(|f| f.oneof.is_some())
-        };
+        let is_branch =
+            |key: &String| field(key).and_then(|i| plan.field(i)).is_some_and(|f| f.oneof.is_some());
         members.keys().all(|key| field(key).is_some()) && members.keys().any(is_branch)
     };
     let types = schema.methods().iter().flat_map(|m| [m.input, m.output]);
@@ -136,7 +135,8 @@ fn by_members(schema: &Schema, payload: &[u8]) -> Typed {
     found.sort_unstable_by_key(|ty| ty.0);
     found.dedup();
     let [ty] = found.as_slice() else { return Typed::default() };
-    let text = format!("nothing names the message's type: taken as {}, which has its members", schema.ty(*ty).name);
+    let text =
+        format!("nothing names the message's type: taken as {}, which has its members", schema.ty(*ty).name);
     Typed { ty: Some(*ty), rpc: None, finding: Some(Finding::new(Code::ProtoAmbiguous, text)) }
 }
 

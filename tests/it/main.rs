@@ -5,3 +5,4 @@ mod house;
 mod reference;
 mod run;
 mod session;
+mod sessions;

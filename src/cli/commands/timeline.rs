@@ -103,6 +103,13 @@ impl Timeline<'_> {
             piece: (!frame.digest.pieces.is_empty()).then_some(piece),
             pulse: frame.digest.pulse,
             repeated: frame.placed.repeated,
+            findings: frame
+                .decoded
+                .findings
+                .iter()
+                .filter(|f| f.severity > Severity::Note)
+                .cloned()
+                .collect(),
         });
     }
 }

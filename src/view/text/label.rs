@@ -31,12 +31,7 @@ pub fn label(schema: &Schema, decoded: &Decoded, room: usize) -> Label {
         push_clean(&mut out.name, kind);
         return out;
     };
-    let mut walk = Walk { schema, room, out: &mut out };
-    let end = walk.descend(&root, decoded.ty);
-    if let Some((members, ty)) = end {
-        walk.members(members, ty, false);
-        walk.members(members, ty, true);
-    }
+    Walk { schema, room, out: &mut out }.go(&root, decoded.ty);
     if out.name.is_empty() {
         push_clean(&mut out.name, kind);
     }
@@ -49,41 +44,47 @@ struct Walk<'a> {
     out: &'a mut Label,
 }
 
-type Members<'v> = (&'v Map<String, Value>, Option<TypeId>);
+type Members = Map<String, Value>;
 
 impl Walk<'_> {
-    /// Follows the branches that are set; the members of the last message are left to say.
-    fn descend<'v>(&mut self, root: &'v Map<String, Value>, ty: Option<TypeId>) -> Option<Members<'v>> {
+    /// Follows the branches that are set, then says what the last message holds: numbers of the
+    /// messages around it first, its own members, and what else is around it.
+    fn go(&mut self, root: &Members, ty: Option<TypeId>) {
         let (mut members, mut ty) = (root, ty);
         let mut wrapper = "";
+        let mut around: Vec<(&String, &Value, Option<&FieldPlan>)> = Vec::new();
         for step in 0..STEPS {
             let plan = ty.map(|ty| self.schema.ty(ty));
-            let Some((key, value, by_oneof)) = next(self.schema, members, plan) else { break };
+            let Some((key, inside, is_branch)) = next(self.schema, members, plan) else { break };
             // What only wraps a further branch is not worth the room.
             if step == 0 {
                 wrapper = key;
-            } else if by_oneof {
+            } else if is_branch {
                 if !self.out.name.is_empty() {
                     self.out.name.push(' ');
                 }
                 push_clean(&mut self.out.name, key);
             }
-            self.scalars(members, plan, key);
-            let inner = plan.and_then(|p| p.field(p.field_by_name(key)?)).and_then(|f| f.kind.message());
-            match value {
-                Value::Object(inside) if inner.is_some() || plan.is_none() => {
-                    (members, ty) = (inside, inner);
-                }
-                value => {
-                    self.name_or(wrapper);
-                    let field = plan.and_then(|p| p.field(p.field_by_name(key)?));
-                    self.pair(None, value, field);
-                    return None;
-                }
-            }
+            let field = |key: &str| plan.and_then(|p| p.field(p.field_by_name(key)?));
+            around.extend(members.iter().filter(|(k, _)| *k != key).map(|(k, v)| (k, v, field(k))));
+            ty = field(key).and_then(|f| f.kind.message());
+            members = inside;
         }
         self.name_or(wrapper);
-        Some((members, ty))
+        let is_number =
+            |f: Option<&FieldPlan>| f.is_some_and(|f| f.kind != Kind::String && f.annotation.id.is_some());
+        for (key, value, field) in around.iter().filter(|(_, _, f)| is_number(*f)) {
+            self.pair(key, value, *field);
+        }
+        let plan = ty.map(|ty| self.schema.ty(ty));
+        for nested in [false, true] {
+            for (key, value) in members.iter().filter(|(_, v)| is_plain(v) != nested) {
+                self.pair(key, value, plan.and_then(|p| p.field(p.field_by_name(key)?)));
+            }
+        }
+        for (key, value, field) in around.iter().filter(|(_, v, f)| is_plain(v) && !is_number(*f)) {
+            self.pair(key, value, *field);
+        }
     }
 
     fn name_or(&mut self, wrapper: &str) {
@@ -92,33 +93,15 @@ impl Walk<'_> {
         }
     }
 
-    /// The plain members beside a branch.
-    fn scalars(&mut self, members: &Map<String, Value>, plan: Option<&TypePlan>, but: &str) {
-        for (key, value) in members.iter().filter(|(k, v)| *k != but && is_plain(v)) {
-            let field = plan.and_then(|p| p.field(p.field_by_name(key)?));
-            self.pair(Some(key), value, field);
-        }
-    }
-
-    fn members(&mut self, members: &Map<String, Value>, ty: Option<TypeId>, nested: bool) {
-        let plan = ty.map(|ty| self.schema.ty(ty));
-        for (key, value) in members.iter().filter(|(_, v)| is_plain(v) != nested) {
-            let field = plan.and_then(|p| p.field(p.field_by_name(key)?));
-            self.pair(Some(key), value, field);
-        }
-    }
-
-    fn pair(&mut self, key: Option<&str>, value: &Value, field: Option<&FieldPlan>) {
+    fn pair(&mut self, key: &str, value: &Value, field: Option<&FieldPlan>) {
         if self.out.says.len() > self.room {
             return;
         }
         if !self.out.says.is_empty() {
             self.out.says.push(' ');
         }
-        if let Some(key) = key {
-            push_clean(&mut self.out.says, key);
-            self.out.says.push('=');
-        }
+        push_clean(&mut self.out.says, key);
+        self.out.says.push('=');
         self.value(value, field);
     }
 
@@ -178,27 +161,34 @@ impl Walk<'_> {
 /// member, or the only one whose message has a branch to follow.
 fn next<'v>(
     schema: &Schema,
-    members: &'v Map<String, Value>,
+    members: &'v Members,
     plan: Option<&TypePlan>,
-) -> Option<(&'v String, &'v Value, bool)> {
+) -> Option<(&'v String, &'v Members, bool)> {
+    let mut inside = members.iter().filter_map(|(key, value)| Some((key, value.as_object()?)));
     let Some(plan) = plan else {
-        let (key, value) = members.iter().next().filter(|_| members.len() == 1)?;
-        return value.is_object().then_some((key, value, true));
+        return inside.next().filter(|_| members.len() == 1).map(|(key, value)| (key, value, true));
     };
     let field = |key: &str| plan.field(plan.field_by_name(key)?);
-    let chosen = members.iter().rfind(|(key, _)| field(key).is_some_and(|f| f.oneof.is_some()));
-    if let Some((key, value)) = chosen {
+    let inside: Vec<_> = inside.filter(|(key, _)| field(key).is_some_and(|f| !f.is_many())).collect();
+    // A oneof among many other fields is one of the things that a message says, not what it is.
+    let decides = |plan: &TypePlan, oneof: u16| {
+        plan.oneofs.get(usize::from(oneof)).is_some_and(|o| o.fields.len() * 2 >= plan.fields.len())
+    };
+    let chosen =
+        |(key, _): &&(&String, _)| field(key).and_then(|f| f.oneof).is_some_and(|o| decides(plan, o));
+    if let Some((key, value)) = inside.iter().rfind(chosen) {
         return Some((key, value, true));
     }
-    let chooses = |key: &str| {
-        let inner = field(key).filter(|f| !f.is_many()).and_then(|f| f.kind.message());
-        inner.is_some_and(|ty| !schema.ty(ty).oneofs.is_empty())
+    let chooses = |(key, _): &&(&String, _)| {
+        let inner = field(key).and_then(|f| f.kind.message()).map(|ty| schema.ty(ty));
+        inner.is_some_and(|p| (0..p.oneofs.len() as u16).any(|o| decides(p, o)))
     };
-    let mut choosing = members.iter().filter(|(key, value)| value.is_object() && chooses(key));
-    match (choosing.next(), choosing.next()) {
-        (Some((key, value)), None) => Some((key, value, false)),
-        _ => None,
-    }
+    let mut choosing = inside.iter().filter(chooses);
+    let only = match (choosing.next(), choosing.next()) {
+        (Some(one), None) => Some(one),
+        _ => inside.first().filter(|_| members.len() == 1),
+    };
+    only.map(|(key, value)| (*key, *value, false))
 }
 
 fn is_plain(value: &Value) -> bool {
@@ -210,5 +200,31 @@ fn first(text: &str, room: usize) -> String {
     match text.char_indices().nth(room.saturating_sub(1)) {
         Some((at, _)) if text[at..].chars().nth(1).is_some() => format!("{}…", &text[..at]),
         _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(json: &str, name: &str, says: &str) {
+        let decoded =
+            Decoded { kind: Some("it".to_owned()), message: json.as_bytes().to_vec(), ..Decoded::default() };
+        let found = label(&Schema::default(), &decoded, 60);
+        assert_eq!((&*found.name, &*found.says), (name, says));
+    }
+
+    #[test]
+    fn without_a_schema_the_only_member_leads_on() {
+        check(r#"{"outer":{"inner":{"text":"hi\nyou","n":1}}}"#, "inner", r#"n=1 text="hi\nyou""#);
+        check(r#"{"outer":{}}"#, "outer", "");
+        check(r#"{"id":7,"list":[1,{"a":"b"}]}"#, "it", r#"id=7 list=[1 {a="b"}]"#);
+        check("", "it", "");
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        assert_eq!(first("abcdef", 4), "abc…");
+        assert_eq!(first("abcd", 4), "abcd");
     }
 }

@@ -6,7 +6,7 @@ mod layout;
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::base::Timestamp;
+use crate::base::{Finding, Timestamp};
 use crate::dialect::Plan;
 use crate::pdu::Side;
 use crate::session::Model;
@@ -33,6 +33,8 @@ pub struct Entry {
     pub pulse: Option<u16>,
     /// Whether it repeats an earlier frame.
     pub repeated: bool,
+    /// What is wrong with the frame itself.
+    pub findings: Vec<Finding>,
 }
 
 /// Draws the timeline of a run of the program. `entries` are in the order of the capture.

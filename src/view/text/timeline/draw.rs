@@ -7,7 +7,7 @@ use std::fmt::Write;
 use colored::Colorize;
 
 use crate::base::text::clean;
-use crate::base::{Severity, Timestamp};
+use crate::base::{Finding, Severity, Timestamp};
 use crate::dialect::{Plan, Take, Unit};
 use crate::pdu::Side;
 use crate::session::{EndingKind, IdValue, Link, LinkState, Model, Notice, Outcome, Stage};
@@ -70,7 +70,7 @@ impl<'a> Drawing<'a, '_> {
             self.frames(tree, rest, &[], &mut state);
         }
         for notice in std::mem::take(&mut self.notices).into_values().flatten() {
-            self.notice(notice, 0);
+            self.finding(&notice.finding, 0);
         }
     }
 
@@ -208,7 +208,9 @@ impl<'a> Drawing<'a, '_> {
         let ended = stage.closed.or(Some(stage.last)).and_then(|m| m.time);
         if let Some(lasted) = since(stage.first.time, ended).filter(|_| stage.first.frame != stage.last.frame)
         {
-            let _ = write!(head, " · {lasted} s");
+            if lasted != "0.000" {
+                let _ = write!(head, " · {lasted} s");
+            }
         }
         self.indent(depth, Some((0, &time)));
         let room = self.room(depth);
@@ -248,6 +250,7 @@ impl<'a> Drawing<'a, '_> {
         answers
             && next.side != entry.side
             && !next.repeated
+            && next.findings.is_empty()
             && !self.notices.contains_key(&next.frame)
             && !next.label.says.contains(' ')
             && !self.links.contains_key(&next.frame)
@@ -303,6 +306,9 @@ impl<'a> Drawing<'a, '_> {
             .filter(|frame| self.notices.contains_key(frame))
             .collect();
         self.told(&mine, depth + 1);
+        for entry in group {
+            entry.findings.iter().for_each(|finding| self.finding(finding, depth + 1));
+        }
     }
 
     fn waited(&self, link: &Link, out: &mut String) {
@@ -325,20 +331,20 @@ impl<'a> Drawing<'a, '_> {
     fn told(&mut self, frames: &[u64], depth: usize) {
         for frame in frames {
             let notices = self.notices.remove(frame).unwrap_or_default();
-            notices.into_iter().for_each(|notice| self.notice(notice, depth));
+            notices.into_iter().for_each(|notice| self.finding(&notice.finding, depth));
         }
     }
 
-    fn notice(&mut self, notice: &Notice, depth: usize) {
-        let label = format!("{}[{}]", notice.finding.severity.name(), notice.finding.code.name());
-        let lines = wrap(&format!("{label} {}", clean(&notice.finding.text)), self.room(depth));
+    fn finding(&mut self, finding: &Finding, depth: usize) {
+        let label = format!("{}[{}]", finding.severity.name(), finding.code.name());
+        let lines = wrap(&format!("{label} {}", clean(&finding.text)), self.room(depth));
         for (i, text) in lines.iter().enumerate() {
             self.indent(depth, None);
             let (marked, rest) = match i {
                 0 => text.split_at(label.len().min(text.len())),
                 _ => ("  ", text.as_str()),
             };
-            let marked = match notice.finding.severity {
+            let marked = match finding.severity {
                 Severity::Error => marked.red().bold(),
                 Severity::Warning => marked.yellow(),
                 Severity::Note => marked.dimmed(),
@@ -350,7 +356,12 @@ impl<'a> Drawing<'a, '_> {
     fn outcome(&mut self, outcome: &Outcome, stage: &Stage, depth: usize) {
         let mut verdict = format!("■ {}", outcome.ending.name());
         if let Some(reason) = &outcome.reason {
-            let _ = write!(verdict, ": {}", clean(reason));
+            // A status that is named after the ending need not be said twice.
+            let name = outcome.ending.name();
+            let reason = reason.strip_prefix(name).map_or(&**reason, |rest| rest.trim_start_matches(": "));
+            if !reason.is_empty() {
+                let _ = write!(verdict, ": {}", clean(reason));
+            }
         }
         let room = self.room(depth);
         for (i, text) in wrap(&verdict, room).iter().enumerate() {

@@ -42,6 +42,14 @@ impl<'a> Tree<'a> {
                 }
             }
         }
+        // Where a body is one item of the capture, answers can come before what they answer.
+        let mut early: HashMap<u64, u64> = HashMap::new();
+        for link in &model.links {
+            let Some(asked) = link.request else { continue };
+            early.extend(link.responses.iter().filter(|r| **r < asked).map(|r| (*r, asked)));
+        }
+        let mut entries: Vec<&Entry> = entries.iter().collect();
+        entries.sort_by_key(|e| early.get(&e.frame).map_or((e.frame, 0), |asked| (*asked, e.frame)));
         for entry in entries {
             let stage = stages.get(&entry.frame).copied().flatten();
             let run = stage.and_then(|s| tree.run_of(s));
