@@ -437,3 +437,101 @@ fn a_timeline_fits_its_columns() {
         }
     }
 }
+
+#[test]
+fn every_code_has_its_page() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/FINDINGS.md");
+    let page = std::fs::read_to_string(path).expect("docs/FINDINGS.md");
+    let heads: Vec<&str> = page.lines().filter(|l| l.starts_with("### ")).collect();
+    let codes = rpcshark::base::Code::ALL;
+    let expect: Vec<String> =
+        codes.iter().map(|c| format!("### `{}` ({})", c.name(), c.severity().name())).collect();
+    assert_eq!(heads, expect);
+    for (code, section) in codes.iter().zip(page.split("\n### ").skip(1)) {
+        assert!(section.contains(&format!("\n\n{}\n\n", code.summary())), "{}: its summary", code.name());
+        assert!(section.contains("\n- Example: ") && section.contains("\n- What to do: "), "{}", code.name());
+    }
+}
+
+#[test]
+fn dialects_are_checked() {
+    let chat = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("descriptors/chat");
+    let chat = chat.to_str().expect("a path");
+    let output = rpcshark(&["dialect", "check", "--no-builtin", chat]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said} {}", stderr(&output));
+    assert!(said.contains("dialect chat: every name is in the schema"), "{said}");
+    // A branch that no rule speaks of is listed, a covered one is not.
+    assert!(
+        said.contains("chat.v1.ClientEvent/file_put") != said.contains("chat.v1.ClientEvent/say\n"),
+        "{said}"
+    );
+    let builtin = rpcshark(&["dialect", "check"]);
+    assert!(builtin.status.code().is_some_and(|c| c < 2), "{}", stderr(&builtin));
+    let folder = tempfile::tempdir().expect("a folder");
+    let wrong = folder.path().join("wrong.txtpb");
+    std::fs::write(
+        &wrong,
+        "name: \"w\"\nnamespace {\n  name: \"room\"\n  field: \"chat.v1.ClientEvent.rom_id\"\n}\n",
+    )
+    .expect("a file");
+    let output = rpcshark(&["dialect", "check", "--no-builtin", "-I", chat, wrong.to_str().expect("a path")]);
+    assert_eq!(output.status.code(), Some(2));
+    let told = stderr(&output);
+    assert!(told.contains("wrong.txtpb:4:11") || told.contains("4:11"), "{told}");
+    assert!(told.contains("room_id"), "{told}");
+    let show = rpcshark(&["dialect", "show", "--no-builtin", chat]);
+    let said = String::from_utf8_lossy(&show.stdout);
+    assert!(said.contains("level      visit in room") && said.contains("lifeline   question"), "{said}");
+}
+
+/// A visit to a chat room, in JSON: the upward half through a relay, the downward half a stream.
+const VISIT: &str = r#"
+{"ts":"2026-01-01T00:00:00.000Z","conn":"a","stream":1,"rpc":"chat.v1.ChatService/Listen","direction":"request","message":{"session_id":"s1"}}
+{"ts":"2026-01-01T00:00:00.010Z","conn":"a","stream":3,"rpc":"chat.v1.ChatService/Relay","direction":"request","message":{"session_id":"s1","payload":"CgJyMRIWCgJtMRIQRklYVFVSRS1USUNLRVQtMQ=="}}
+{"ts":"2026-01-01T00:00:00.040Z","conn":"a","stream":1,"rpc":"chat.v1.ChatService/Listen","direction":"response","message":{"room_id":"r1","welcome":{"member_id":"m1"}}}
+{"ts":"2026-01-01T00:00:00.050Z","conn":"a","stream":1,"rpc":"chat.v1.ChatService/Listen","direction":"response","message":{"room_id":"r1","sequence":"1","pick_ask":{"question_id":1,"prompt":"Tea?"}}}
+{"ts":"2026-01-01T00:00:00.060Z","conn":"a","stream":1,"rpc":"chat.v1.ChatService/Listen","direction":"response","message":{"room_id":"r1","sequence":"2","posted":{"member_id":"m2","say":{"message_id":"x1","text":"hello"},"words":1}}}
+{"ts":"2026-01-01T00:00:00.070Z","conn":"a","stream":5,"rpc":"chat.v1.ChatService/Relay","direction":"request","message":{"session_id":"s1","sequence":"1","payload":"CgJyMSoECAEQAA=="}}
+{"ts":"2026-01-01T00:00:00.080Z","conn":"a","stream":1,"rpc":"chat.v1.ChatService/Listen","direction":"response","message":{"room_id":"r1","sequence":"3","rate_ask":{"question_id":2,"prompt":"How was it?"}}}
+{"ts":"2026-01-01T00:00:00.090Z","conn":"a","stream":1,"rpc":"chat.v1.ChatService/Listen","direction":"response","message":{"room_id":"r1","sequence":"4","closed":{"reason":"late"}}}
+{"ts":"2026-01-01T00:00:00.091Z","conn":"a","stream":1,"rpc":"chat.v1.ChatService/Listen","direction":"response","kind":"end_stream","endStream":true,"message":{}}
+"#;
+
+#[test]
+fn another_protocol_through_the_same_commands() {
+    let chat = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("descriptors/chat");
+    let dialect = chat.join("dialect.txtpb");
+    let (chat, dialect) = (chat.to_str().expect("a path"), dialect.to_str().expect("a path"));
+    let run = |command: &[&str]| {
+        let args = ["--no-builtin", "-I", chat, "--dialect", dialect, "--from", "jsonl", "-"];
+        crate::run::rpcshark_fed(&[command, &args].concat(), VISIT.trim_start().as_bytes())
+    };
+    let output = run(&["timeline", "--format", "jsonl"]);
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("FIXTURE-TICKET"), "a ticket is shown");
+    let found = parse(&output);
+    let frames = of_type(&found, "frame");
+    // What the relay carried is the message, under the ids of the session.
+    let join = frames.iter().find(|f| f["kind"] == "join").unwrap_or_else(|| panic!("{found:#?}"));
+    assert_eq!(join["messageType"], "chat.v1.ClientEvent");
+    assert_eq!(join["ids"]["session_id"], "s1");
+    let links = of_type(&found, "link");
+    let question = |id: u64| links.iter().find(|l| l["pair"] == "question" && l["id"] == id).expect("a link");
+    assert_eq!((&question(1)["state"], &question(1)["latency_ms"]), (&"answered".into(), &20.into()));
+    assert_eq!(question(2)["state"], "unanswered");
+    let outcome = of_type(&found, "outcome")[0];
+    assert_eq!(
+        (&outcome["request_id"], &outcome["ending"]),
+        (&"s1".into(), &"completed".into()),
+        "{outcome}"
+    );
+    assert_eq!(outcome["ttft_ms"], 30);
+    let said = run(&["follow"]);
+    assert_eq!(String::from_utf8_lossy(&said.stdout).trim(), "hello");
+    let drawn = run(&["timeline", "--format", "text", "--color", "never"]);
+    let drawn = String::from_utf8_lossy(&drawn.stdout);
+    assert!(
+        drawn.contains("room r1") && drawn.contains("visit s1") && drawn.contains("■ completed"),
+        "{drawn}"
+    );
+}

@@ -59,6 +59,8 @@ impl Walk<'_> {
             // What only wraps a further branch is not worth the room.
             if step == 0 {
                 wrapper = key;
+            } else if step == 1 && !is_branch {
+                self.name_or(wrapper);
             } else if is_branch {
                 if !self.out.name.is_empty() {
                     self.out.name.push(' ');
@@ -77,10 +79,14 @@ impl Walk<'_> {
             self.pair(key, value, *field);
         }
         let plan = ty.map(|ty| self.schema.ty(ty));
-        for nested in [false, true] {
-            for (key, value) in members.iter().filter(|(_, v)| is_plain(v) != nested) {
-                self.pair(key, value, plan.and_then(|p| p.field(p.field_by_name(key)?)));
-            }
+        let field = |key: &str| plan.and_then(|p| p.field(p.field_by_name(key)?));
+        let is_name =
+            |key: &str| field(key).is_some_and(|f| f.kind == Kind::String && f.annotation.id.is_some());
+        let order = |(key, value): &(&String, &Value)| (is_name(key), !is_plain(value));
+        let mut own: Vec<(&String, &Value)> = members.iter().collect();
+        own.sort_by_key(order);
+        for (key, value) in own {
+            self.pair(key, value, field(key));
         }
         for (key, value, field) in around.iter().filter(|(_, v, f)| is_plain(v) && !is_number(*f)) {
             self.pair(key, value, *field);
