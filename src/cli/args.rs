@@ -61,6 +61,8 @@ pub enum Command {
     Encode(Encode),
     /// Say what schema is loaded
     Schema(SchemaArgs),
+    /// Say what is known of a protocol, and what is not
+    Dialect(DialectArgs),
 }
 
 /// `decode`.
@@ -215,6 +217,44 @@ pub enum SchemaCommand {
     Show {
         /// Full name of a message, enum or service
         name: String,
+        #[command(flatten)]
+        schema: SchemaOptions,
+    },
+}
+
+/// `dialect`.
+#[derive(Args, Debug)]
+pub struct DialectArgs {
+    /// What to print.
+    #[command(subcommand)]
+    pub command: DialectCommand,
+}
+
+/// The commands of `dialect`.
+#[derive(Subcommand, Debug)]
+pub enum DialectCommand {
+    /// Say whether the names of a dialect exist, and what no rule covers
+    ///
+    /// Exit 1 where the built-in dialect has names that the schema lacks; a dialect that is given must
+    /// resolve whole.
+    #[command(
+        after_help = "Examples:\n  rpcshark dialect check\n  rpcshark dialect check chat.txtpb -I protos --no-builtin"
+    )]
+    Check {
+        /// A dialect, or a folder with .proto files and their dialect (.txtpb) [default: the built-in one]
+        #[arg(value_name = "DIR|FILE")]
+        path: Vec<PathBuf>,
+        /// List every name, not the first ten of each kind
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        schema: SchemaOptions,
+    },
+    /// List the rules that hold for the schema
+    Show {
+        /// A dialect, or a folder with .proto files and their dialect (.txtpb) [default: the built-in one]
+        #[arg(value_name = "DIR|FILE")]
+        path: Vec<PathBuf>,
         #[command(flatten)]
         schema: SchemaOptions,
     },

@@ -38,6 +38,7 @@ pub fn run() -> ExitCode {
         Command::Blobs(args) => commands::blobs::run(args),
         Command::Encode(args) => commands::encode::run(args),
         Command::Schema(args) => commands::schema::run(args),
+        Command::Dialect(args) => commands::dialect::run(args),
     };
     match result {
         Ok(exit) => exit.into(),

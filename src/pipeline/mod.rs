@@ -12,6 +12,7 @@ mod feed;
 mod filter;
 mod joins;
 mod logged;
+mod named;
 mod typing;
 
 use std::collections::HashMap;

@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::base::{Code, Finding, Limits, Severity};
 use crate::message::{self, Tree};
 use crate::pdu::{Codec, Frame, Lane, Protocol, Role, Side};
@@ -56,6 +58,9 @@ impl Typer {
         }
         if config.as_type.is_some() {
             return Typed { ty: config.as_type, ..Typed::default() };
+        }
+        if lane.rpc.is_none() && frame.role == Role::Decoded {
+            return by_members(schema, &frame.payload);
         }
         if lane.rpc.is_some() || lane.protocol == Protocol::Bare || lane.codec == Codec::Other || !frame.whole
         {
@@ -147,6 +152,29 @@ pub fn is_json(frame: &Frame, payload: &[u8]) -> bool {
     frame.role == Role::Decoded
         || frame.lane.codec == Codec::Json
         || frame.lane.codec == Codec::Proto && is_object()
+}
+
+/// The type of a message in JSON that nothing names: the only one among those that methods send
+/// which has all of its members, one of them the branch of a oneof.
+fn by_members(schema: &Schema, payload: &[u8]) -> Typed {
+    let Ok(Value::Object(members)) = serde_json::from_slice::<Value>(payload) else {
+        return Typed::default();
+    };
+    let fits = |ty: TypeId| {
+        let plan = schema.ty(ty);
+        let field = |key: &String| plan.field_by_name(key).or_else(|| plan.field_by_json_name(key));
+        let is_branch =
+            |key: &String| field(key).and_then(|i| plan.field(i)).is_some_and(|f| f.oneof.is_some());
+        members.keys().all(|key| field(key).is_some()) && members.keys().any(is_branch)
+    };
+    let types = schema.methods().iter().flat_map(|m| [m.input, m.output]);
+    let mut found: Vec<TypeId> = types.filter(|ty| fits(*ty)).collect();
+    found.sort_unstable_by_key(|ty| ty.0);
+    found.dedup();
+    let [ty] = found.as_slice() else { return Typed::default() };
+    let text =
+        format!("nothing names the message's type: taken as {}, which has its members", schema.ty(*ty).name);
+    Typed { ty: Some(*ty), rpc: None, finding: Some(Finding::new(Code::ProtoAmbiguous, text)) }
 }
 
 fn side_type(method: &Method, side: Side) -> TypeId {

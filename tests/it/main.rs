@@ -10,6 +10,7 @@ mod reference;
 mod roundtrip;
 mod run;
 mod session;
+mod sessions;
 
 /// Command lines as a person sees them.
 #[test]

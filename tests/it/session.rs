@@ -73,6 +73,7 @@ fn config(protos: Option<&Path>) -> Config {
         json_names: false,
         threads: 1,
         correlate: false,
+        filter: None,
     }
 }
 

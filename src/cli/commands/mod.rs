@@ -5,6 +5,7 @@ pub mod blobs;
 pub mod check;
 mod correlated;
 pub mod decode;
+pub mod dialect;
 pub mod follow;
 pub mod encode;
 pub mod schema;

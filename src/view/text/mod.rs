@@ -3,6 +3,7 @@
 
 mod head;
 mod hex;
+pub mod label;
 mod short;
 pub mod timeline;
 mod tree;
