@@ -59,7 +59,7 @@ fn messages_come_back() {
     there_and_back(chat, "0a00");
     there_and_back(chat, "1000");
     there_and_back(chat, "1a0301027f");
-    there_and_back(chat, "22070a01611202 0a00".replace(' ', "").as_str());
+    there_and_back(chat, "22050a01611200");
     there_and_back(chat, "280032020aff");
     // Unknown fields of every wire type, a string that is no UTF-8, and a message that breaks off.
     there_and_back(chat, "8802059102010000000000000092020401020304950200000001");
@@ -67,13 +67,17 @@ fn messages_come_back() {
     there_and_back(chat, "0a040a02ff68");
     there_and_back(chat, "28010aff");
     there_and_back(None, "08051202686 91a020802".replace(' ', "").as_str());
-    there_and_back(None, "0dffffffff11ffffffffffffffff08ffffffffffffffffff01".replace("0d", "0d").as_str());
+    there_and_back(None, "0dffffffff11ffffffffffffffff08ffffffffffffffffff01");
 }
 
 /// A record's payload as hex, its flags, and whether it is a frame.
 fn check(text: &str, payload: &str, flags: u8, role: Role) {
     let encoded = record(&schema(), text).unwrap_or_else(|e| panic!("{text}: {e}"));
-    assert_eq!((hex_of(encoded.payload), encoded.flags, encoded.role), (payload.to_owned(), flags, role), "{text}");
+    assert_eq!(
+        (hex_of(encoded.payload), encoded.flags, encoded.role),
+        (payload.to_owned(), flags, role),
+        "{text}"
+    );
 }
 
 #[test]
@@ -91,7 +95,12 @@ fn records() {
     let payload = r#"{"error":{"code":"a","details":[{"type":"t","value":"AA"}]}}"#;
     check(text, &hex_of(payload.into()), 2, Role::End);
     let trailers = r#"{"kind":"trailers","flags":"0x80","message":{"grpc-status":"0","x":["1","2"],"grpc-message":"a%"}}"#;
-    check(trailers, &hex_of("grpc-status: 0\r\nx: 1\r\nx: 2\r\ngrpc-message: a%25\r\n".into()), 0x80, Role::End);
+    check(
+        trailers,
+        &hex_of("grpc-status: 0\r\nx: 1\r\nx: 2\r\ngrpc-message: a%25\r\n".into()),
+        0x80,
+        Role::End,
+    );
     check(
         r#"{"kind":"trailers","flags":null,"message":{"grpc-status":"0"}}"#,
         &hex_of("grpc-status: 0\r\n".into()),
@@ -113,8 +122,18 @@ fn mistakes_have_a_place() {
     refused("{}", "", "", "no frame record");
     refused(r#"{"messageType":"demo.v1.Chta","message":{}}"#, "\"demo", "messageType", "demo.v1.Chat");
     refused(r#"{"messageType":"demo.v1.Chat","message":{"sya":1}}"#, "1}}", "message", "did you mean 'say'");
-    refused(r#"{"messageType":"demo.v1.Chat","message":{"say":{"text":5}}}"#, "5}}", "message.say.text", "string");
-    refused(r#"{"messageType":"demo.v1.Chat","message":{"numbers":[1,"x"]}}"#, "\"x\"", "message.numbers[1]", "");
+    refused(
+        r#"{"messageType":"demo.v1.Chat","message":{"say":{"text":5}}}"#,
+        "5}}",
+        "message.say.text",
+        "string",
+    );
+    refused(
+        r#"{"messageType":"demo.v1.Chat","message":{"numbers":[1,"x"]}}"#,
+        "\"x\"",
+        "message.numbers[1]",
+        "",
+    );
     refused(r#"{"messageType":"demo.v1.Chat","flags":"0x1ff","message":{}}"#, "\"0x1ff", "flags", "flags");
     refused(r#"{"messageType":null,"message":{"a":1}}"#, "{\"a\"", "message.a", "field number");
     refused(r#"{"messageType":"demo.v1.Chat","message":null,"length":5}"#, "", "message", "does not hold");
@@ -134,7 +153,7 @@ fn values_are_found_in_a_stream() {
     while let Some(piece) = pieces.next_piece().unwrap() {
         found.push((piece.text.clone(), piece.line, piece.column));
         if piece.text.contains('}') && piece.line == 3 && piece.column == 1 {
-            assert_eq!(piece.place(piece.text.find('é').unwrap()), (4, 8));
+            assert_eq!(piece.place(piece.text.find('é').unwrap()), (4, 9));
         }
     }
     let expect = [
@@ -154,7 +173,8 @@ fn values_are_found_in_a_stream() {
 fn carriers() {
     let schema = schema();
     let outer = schema.type_by_name("demo.v1.Outer").unwrap();
-    let wrap = |payload, order| Wrap { carrier: outer, payload, order, id: Some((vec![1, 0], "r".to_owned())) };
+    let wrap =
+        |payload, order| Wrap { carrier: outer, payload, order, id: Some((vec![1, 0], "r".to_owned())) };
     let hex = wrap((0, PayloadForm::Hex), Some((2, 5))).wrap(&schema, &[1, 0xab]);
     assert_eq!(hex.map(hex_of), Ok("0a0430316162".to_owned() + "12030a0172" + "1805"));
     let raw = wrap((3, PayloadForm::Raw), Some((2, 0))).wrap(&schema, &[1, 0xab]);

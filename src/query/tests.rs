@@ -70,7 +70,8 @@ impl Record for Printed {
                 .collect();
             found = below;
         }
-        let flat = found.into_iter().flat_map(|v| v.as_array().map_or(vec![v], |items| items.iter().collect()));
+        let flat =
+            found.into_iter().flat_map(|v| v.as_array().map_or(vec![v], |items| items.iter().collect()));
         for value in flat {
             let go = match value {
                 Json::Bool(b) => visit(Value::Bool(*b)),
@@ -134,20 +135,60 @@ fn check(yes: &[&str], no: &[&str]) {
 fn fields_of_the_record() {
     check(
         &[
-            "frame == 7", "capture contains \"pcap\"", "ts > \"2026-11-30T10:00:00Z\"", "conn == 'tcp:1'",
-            "stream in {1..3}", "call eq 2", "rpc matches \"/talk$\"", "direction == \"response\"",
-            "protocol != \"connect\"", "offset >= 20", "kind == \"say\"", "messageType == \"demo.v1.Chat\"",
-            "flags == 0x03", "flags == \"0x03\"", "flags == 3", "flags & 0x02", "flags bitand 1", "length > 10K",
-            "length < 11K", "compressed", "compressed == true", "not endStream", "ids.request_id == \"r-1\"",
-            "ids.exec == 5", "ids.exec == \"5\"", "ids.exec in {4..6}", "ids", "carrier", "carrier.seqno == 4",
-            "carrier.messageType == \"demo.v1.Say\"", "http.status == 200", "http.headers.content-type contains \"grpc\"",
-            "http.headers.Content-Type", "findings.code == \"proto.utf8\"", "findings.severity >= \"warning\"",
-            "findings.path == \"say.text\"", "findings.offset == 24", "findings", "findings.text ~ \"^ODD\"",
+            "frame == 7",
+            "capture contains \"pcap\"",
+            "ts > \"2026-11-30T10:00:00Z\"",
+            "conn == 'tcp:1'",
+            "stream in {1..3}",
+            "call eq 2",
+            "rpc matches \"/talk$\"",
+            "direction == \"response\"",
+            "protocol != \"connect\"",
+            "offset >= 20",
+            "kind == \"say\"",
+            "messageType == \"demo.v1.Chat\"",
+            "flags == 0x03",
+            "flags == \"0x03\"",
+            "flags == 3",
+            "flags & 0x02",
+            "flags bitand 1",
+            "length > 10K",
+            "length < 11K",
+            "compressed",
+            "compressed == true",
+            "not endStream",
+            "ids.request_id == \"r-1\"",
+            "ids.exec == 5",
+            "ids.exec == \"5\"",
+            "ids.exec in {4..6}",
+            "ids",
+            "carrier",
+            "carrier.seqno == 4",
+            "carrier.messageType == \"demo.v1.Say\"",
+            "http.status == 200",
+            "http.headers.content-type contains \"grpc\"",
+            "http.headers.Content-Type",
+            "findings.code == \"proto.utf8\"",
+            "findings.severity >= \"warning\"",
+            "findings.path == \"say.text\"",
+            "findings.offset == 24",
+            "findings",
+            "findings.text ~ \"^ODD\"",
         ],
         &[
-            "frame == 8", "endStream", "flags & 4", "ids.exec == 6", "http.path", "http.host == \"x\"",
-            "kind != \"say\"", "findings.code == \"codec.bomb\"", "findings.severity > \"error\"", "jsonLength",
-            "carrier.assumed", "length in {1..10}", "http.headers.te",
+            "frame == 8",
+            "endStream",
+            "flags & 4",
+            "ids.exec == 6",
+            "http.path",
+            "http.host == \"x\"",
+            "kind != \"say\"",
+            "findings.code == \"codec.bomb\"",
+            "findings.severity > \"error\"",
+            "jsonLength",
+            "carrier.assumed",
+            "length in {1..10}",
+            "http.headers.te",
         ],
     );
 }
@@ -156,18 +197,40 @@ fn fields_of_the_record() {
 fn paths_into_messages() {
     check(
         &[
-            "message", "message.say", "message.say.text", "message.say.text == \"Hello, World\"",
-            "message.say.text contains \"World\"", "message.say.text matches \"world\"", "message.**.text == \"deeper\"",
-            "message.say.**.text == \"deep\"", "message.*.text == \"two\"", "message.all.text == \"one\"",
-            "message.all[1].text == \"two\"", "message.all.userName == \"u\"", "message.counts.a == 1",
-            "message.counts[\"b-c\"] == 2", "message.counts.* == 2", "message.** contains \"Wor\"",
-            "message contains \"deeper\"", "message.say ~ \"h.llo\"", "message.$unknown.number == 33",
-            "message.$unknown.value == 4", "message.extra.x.y == \"z\"", "message.extra.n > 4",
+            "message",
+            "message.say",
+            "message.say.text",
+            "message.say.text == \"Hello, World\"",
+            "message.say.text contains \"World\"",
+            "message.say.text matches \"world\"",
+            "message.**.text == \"deeper\"",
+            "message.say.**.text == \"deep\"",
+            "message.*.text == \"two\"",
+            "message.all.text == \"one\"",
+            "message.all[1].text == \"two\"",
+            "message.all.userName == \"u\"",
+            "message.counts.a == 1",
+            "message.counts[\"b-c\"] == 2",
+            "message.counts.* == 2",
+            "message.** contains \"Wor\"",
+            "message contains \"deeper\"",
+            "message.say ~ \"h.llo\"",
+            "message.$unknown.number == 33",
+            "message.$unknown.value == 4",
+            "message.extra.x.y == \"z\"",
+            "message.extra.n > 4",
         ],
         &[
-            "message.ping", "message.all[2]", "message.all[0].text == \"two\"", "message.*.text == \"deep\"",
-            "message.say.user_name", "message.counts.zz", "message.say.text contains \"world\"",
-            "message.error.code == \"canceled\"", "message.grpc-status == 0", "message.extra.q",
+            "message.ping",
+            "message.all[2]",
+            "message.all[0].text == \"two\"",
+            "message.*.text == \"deep\"",
+            "message.say.user_name",
+            "message.counts.zz",
+            "message.say.text contains \"world\"",
+            "message.error.code == \"canceled\"",
+            "message.grpc-status == 0",
+            "message.extra.q",
         ],
     );
 }
@@ -176,18 +239,41 @@ fn paths_into_messages() {
 fn types_of_values() {
     check(
         &[
-            "message.serial == 18446744073709551615", "message.serial > 18446744073709551614",
-            "message.serial == 0xffffffffffffffff", "message.at < \"2026-11-30T10:00:00.3Z\"", "message.took > 1s",
-            "message.took == 1500ms", "message.took in {1s..2s}", "message.mood == \"MOOD_SAD\"",
-            "message.mood == MOOD_SAD", "message.mood == 2", "message.mood in {MOOD_HAPPY, MOOD_SAD}",
-            "message.urgent", "message.urgent == false", "message.blob == 0a:6a:00", "message.blob == 0x0a6a00",
-            "message.blob == b\"\\x0aj\\x00\"", "message.blob contains \"j\"", "message.blob contains 6a:00",
-            "message.blob matches \"J\"", "message.wait_ms > 2s", "message.wait_ms in {2s..3s}", "message.ratio < 1",
-            "message.ratio == 0.5", "message.ratio < 6e-1", "message.say.text < \"I\"", "message.serial & 1",
+            "message.serial == 18446744073709551615",
+            "message.serial > 18446744073709551614",
+            "message.serial == 0xffffffffffffffff",
+            "message.at < \"2026-11-30T10:00:00.3Z\"",
+            "message.took > 1s",
+            "message.took == 1500ms",
+            "message.took in {1s..2s}",
+            "message.mood == \"MOOD_SAD\"",
+            "message.mood == MOOD_SAD",
+            "message.mood == 2",
+            "message.mood in {MOOD_HAPPY, MOOD_SAD}",
+            "message.urgent",
+            "message.urgent == false",
+            "message.blob == 0a:6a:00",
+            "message.blob == 0x0a6a00",
+            "message.blob == b\"\\x0aj\\x00\"",
+            "message.blob contains \"j\"",
+            "message.blob contains 6a:00",
+            "message.blob matches \"J\"",
+            "message.wait_ms > 2s",
+            "message.wait_ms in {2s..3s}",
+            "message.ratio < 1",
+            "message.ratio == 0.5",
+            "message.ratio < 6e-1",
+            "message.say.text < \"I\"",
+            "message.serial & 1",
         ],
         &[
-            "message.serial == 18446744073709551614", "message.took == 1s", "message.mood == 1", "message.urgent == true",
-            "message.blob == 0a:6a", "message.wait_ms > 3s", "message.mood != \"MOOD_SAD\"",
+            "message.serial == 18446744073709551614",
+            "message.took == 1s",
+            "message.mood == 1",
+            "message.urgent == true",
+            "message.blob == 0a:6a",
+            "message.wait_ms > 3s",
+            "message.mood != \"MOOD_SAD\"",
         ],
     );
 }
@@ -196,15 +282,28 @@ fn types_of_values() {
 fn logic() {
     check(
         &[
-            "frame == 1 or frame == 7", "frame == 7 and not frame == 1", "!(frame == 1) && compressed",
-            "frame == 7 || frame == 1 && frame == 2", "not (frame == 1 and frame == 2)", "true",
-            "not not frame == 7", "kind == null or kind != null", "http.path == null", "kind != null",
-            "kind in {\"say\" \"ping\"}", "not kind in {\"ping\"}", "message.all.text != \"three\"",
+            "frame == 1 or frame == 7",
+            "frame == 7 and not frame == 1",
+            "!(frame == 1) && compressed",
+            "frame == 7 || frame == 1 && frame == 2",
+            "not (frame == 1 and frame == 2)",
+            "true",
+            "not not frame == 7",
+            "kind == null or kind != null",
+            "http.path == null",
+            "kind != null",
+            "kind in {\"say\" \"ping\"}",
+            "not kind in {\"ping\"}",
+            "message.all.text != \"three\"",
         ],
         &[
-            "frame == 1 and frame == 7 or frame == 2", "(frame == 7 or frame == 1) and frame == 2", "false", "kind == null",
+            "frame == 1 and frame == 7 or frame == 2",
+            "(frame == 7 or frame == 1) and frame == 2",
+            "false",
+            "kind == null",
             // All values of a path have to differ, and there has to be one.
-            "message.all.text != \"two\"", "http.path != \"x\"",
+            "message.all.text != \"two\"",
+            "http.path != \"x\"",
         ],
     );
 }
@@ -328,7 +427,8 @@ fn a_part_decides_where_the_rest_cannot_matter() {
 #[test]
 fn without_a_schema_any_path_may_be_meant() {
     let schema = Schema::default();
-    let filter = Filter::new("message.1.2 == 5 and kind == null", Names { schema: &schema, ids: &[], carrier: &[] });
+    let filter =
+        Filter::new("message.1.2 == 5 and kind == null", Names { schema: &schema, ids: &[], carrier: &[] });
     let record = Printed { json: json!({"message": {"1": {"2": 5}}}), ty: None };
     assert!(filter.unwrap().matches(&schema, &record));
 }
