@@ -22,6 +22,7 @@ pub mod pdu;
 pub mod pipeline;
 pub mod query;
 pub mod schema;
+pub mod session;
 pub mod source;
 pub mod transport;
 pub mod view;

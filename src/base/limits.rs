@@ -35,8 +35,23 @@ pub struct Limits {
     pub max_fragments: usize,
     /// TLS records held per direction that wait for a key or for the other side's hello, in bytes.
     pub max_tls_held: usize,
+    /// Work that searching for keys may do on one TLS connection, in bytes read: a trial of AES-GCM reads
+    /// a block of 16, one of another cipher the record.
+    pub max_tls_search: u64,
     /// Channels (ids that join calls) remembered.
     pub max_channels: usize,
+    /// Things that are open, or were and may still be spoken of, at once; the oldest is given up.
+    pub max_lives: usize,
+    /// Runs that have ended and may still be spoken of; the oldest is settled.
+    pub max_ended: usize,
+    /// Stages of a timeline that are kept; links, findings and outcomes as many.
+    pub max_stages: usize,
+    /// Text put together from pieces, of all runs that are not settled, in bytes.
+    pub max_text: usize,
+    /// Blobs that are listed, and ids of blobs that are remembered.
+    pub max_blobs: usize,
+    /// Content of blobs that is kept, in bytes.
+    pub max_blob_bytes: u64,
 }
 
 impl Default for Limits {
@@ -57,7 +72,14 @@ impl Default for Limits {
             max_bodies: 256 << 20,
             max_fragments: 4 << 20,
             max_tls_held: 32 << 10,
+            max_tls_search: 256 << 20,
             max_channels: 65_536,
+            max_lives: 65_536,
+            max_ended: 1_024,
+            max_stages: 262_144,
+            max_text: 64 << 20,
+            max_blobs: 65_536,
+            max_blob_bytes: 64 << 20,
         }
     }
 }

@@ -26,12 +26,31 @@ pub enum Command {
     ///
     /// JSON Lines when piped, one coloured line per frame on a terminal.
     #[command(
+        disable_version_flag = true,
         after_help = "Examples:\n  rpcshark decode session.har\n  rpcshark decode session.har | jq .message\n  \
                             tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin\n  \
                             rpcshark decode -Y 'message.**.text contains \"error\"' session.pcap\n  \
                             rpcshark decode --jq '[.frame, .kind]' session.pcap"
     )]
     Decode(Decode),
+    /// Show conversations, runs, turns, steps and calls, every request with its answer
+    ///
+    /// A drawing on a terminal, one event a line (JSON) when piped.
+    #[command(
+        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'"
+    )]
+    Timeline(Correlate),
+    /// Print what was said: text, thinking, shell output, tool arguments
+    #[command(
+        after_help = "Examples:\n  rpcshark follow session.har\n  rpcshark follow --stream shell session.pcap"
+    )]
+    Follow(Follow),
+    /// Count calls, frames, bytes, kinds, waits and tokens
+    Stats(Correlate),
+    /// Print the findings alone; exit 1 where one is at the level of --fail-on
+    Check(Check),
+    /// List the blobs of a capture, check their hashes, write them out
+    Blobs(Blobs),
     /// Write records or messages in JSON back to bytes
     ///
     /// Reads what decode prints with --expand none (or carrier) and --show-secrets, a record a line, spread over
@@ -43,6 +62,8 @@ pub enum Command {
     Encode(Encode),
     /// Say what schema is loaded
     Schema(SchemaArgs),
+    /// Say what is known of a protocol, and what is not
+    Dialect(DialectArgs),
 }
 
 /// `decode`.
@@ -51,6 +72,86 @@ pub struct Decode {
     /// Capture files or folders; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `timeline`, `stats`.
+#[derive(Args, Debug)]
+pub struct Correlate {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `follow`.
+#[derive(Args, Debug)]
+pub struct Follow {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What to print: text, thinking, shell, args, another of the dialect's, or all
+    #[arg(long, value_name = "NAME", default_value = "text", value_delimiter = ',')]
+    pub stream: Vec<String>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `check`.
+#[derive(Args, Debug)]
+pub struct Check {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Exit with 1 where a finding is at this level or above
+    #[arg(long, value_enum, default_value = "error", value_name = "LEVEL")]
+    pub fail_on: FailOn,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `--fail-on`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailOn {
+    /// Warnings and errors
+    Warning,
+    /// Errors
+    Error,
+}
+
+/// `blobs`.
+#[derive(Args, Debug)]
+pub struct Blobs {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Only blobs whose id begins so (hex)
+    #[arg(long, value_name = "ID")]
+    pub id: Vec<String>,
+    /// Write each blob into this folder, under its id
+    #[arg(long, value_name = "DIR")]
+    pub write_to: Option<PathBuf>,
+    /// Write over files that are there
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub schema: SchemaOptions,
     #[command(flatten)]
@@ -117,6 +218,44 @@ pub enum SchemaCommand {
     Show {
         /// Full name of a message, enum or service
         name: String,
+        #[command(flatten)]
+        schema: SchemaOptions,
+    },
+}
+
+/// `dialect`.
+#[derive(Args, Debug)]
+pub struct DialectArgs {
+    /// What to print.
+    #[command(subcommand)]
+    pub command: DialectCommand,
+}
+
+/// The commands of `dialect`.
+#[derive(Subcommand, Debug)]
+pub enum DialectCommand {
+    /// Say whether the names of a dialect exist, and what no rule covers
+    ///
+    /// Exit 1 where the built-in dialect has names that the schema lacks; a dialect that is given must
+    /// resolve whole.
+    #[command(
+        after_help = "Examples:\n  rpcshark dialect check\n  rpcshark dialect check chat.txtpb -I protos --no-builtin"
+    )]
+    Check {
+        /// A dialect, or a folder with .proto files and their dialect (.txtpb) [default: the built-in one]
+        #[arg(value_name = "DIR|FILE")]
+        path: Vec<PathBuf>,
+        /// List every name, not the first ten of each kind
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        schema: SchemaOptions,
+    },
+    /// List the rules that hold for the schema
+    Show {
+        /// A dialect, or a folder with .proto files and their dialect (.txtpb) [default: the built-in one]
+        #[arg(value_name = "DIR|FILE")]
+        path: Vec<PathBuf>,
         #[command(flatten)]
         schema: SchemaOptions,
     },

@@ -2,6 +2,7 @@
 //! Never decodes; the library does.
 
 mod args;
+mod captures;
 mod commands;
 mod exit;
 mod expression;
@@ -30,8 +31,14 @@ pub fn run() -> ExitCode {
     };
     let result = match cli.command {
         Command::Decode(args) => commands::decode::run(args),
+        Command::Timeline(args) => commands::timeline::run(args),
+        Command::Follow(args) => commands::follow::run(args),
+        Command::Stats(args) => commands::stats::run(args),
+        Command::Check(args) => commands::check::run(args),
+        Command::Blobs(args) => commands::blobs::run(args),
         Command::Encode(args) => commands::encode::run(args),
         Command::Schema(args) => commands::schema::run(args),
+        Command::Dialect(args) => commands::dialect::run(args),
     };
     match result {
         Ok(exit) => exit.into(),

@@ -5,6 +5,7 @@ use std::io::Write;
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
 
+use rpcshark::base::Finding;
 use rpcshark::base::text::clean;
 use rpcshark::{dialect, schema};
 
@@ -84,6 +85,13 @@ fn caret(
         let shown: Vec<&str> = out.lines().skip(1).collect();
         line(shown.join("\n").trim_end());
     }
+}
+
+/// Prints a finding that belongs to no frame.
+pub fn finding(capture: &str, finding: &Finding) {
+    let place = finding.span.map(|s| format!(" at offset {}", s.start)).unwrap_or_default();
+    let (level, code) = (finding.severity.name(), finding.code.name());
+    line(&format!("{level}[{code}]: {}{place}: {}", clean(capture), clean(&finding.text)));
 }
 
 /// Prints a line on standard error; where that is closed, nobody wants to know.

@@ -5,9 +5,12 @@ use crate::base::text::nearest;
 use crate::schema::{Annotation, Encoding, FieldId, Inner, Nested, Schema, TypeId};
 
 use super::Error;
-use super::names::resolve;
+use super::names::{Place, resolve};
 use super::plan::{Namespace, Payload, PayloadEncoding, Plan, Tunnel};
 use super::rules::{self, Rules};
+use super::timely::Role;
+
+mod timely;
 
 /// How names that the schema lacks are taken.
 #[derive(Clone, Copy, Debug)]
@@ -25,16 +28,21 @@ pub enum Mode<'a> {
 
 /// Adds the rules of a dialect to a plan and to the schema's annotations.
 pub fn compile(rules: &Rules, mode: Mode<'_>, schema: &mut Schema, plan: &mut Plan) -> Result<(), Error> {
-    let mut compiler = Compiler { schema, plan, mode, error: None };
+    let bases = Bases {
+        namespaces: plan.namespaces.len(),
+        lifelines: plan.lifelines.len(),
+        levels: plan.levels.len(),
+        roots: Vec::new(),
+    };
+    let mut compiler = Compiler { schema, plan, mode, error: None, bases };
     compiler.namespaces(&rules.namespace);
     compiler.tunnels(&rules.tunnel);
     compiler.nested(&rules.nested);
     compiler.secrets(&rules.secret);
-    if let (Mode::Strict { .. }, None) = (mode, &compiler.error) {
-        compiler.check_the_rest(rules);
-    }
+    compiler.timely(rules);
     let error = compiler.error;
     schema.settle();
+    plan.matcher.settle(schema);
     error.map_or(Ok(()), Err)
 }
 
@@ -43,6 +51,16 @@ struct Compiler<'s, 'm> {
     plan: &'s mut Plan,
     mode: Mode<'m>,
     error: Option<Error>,
+    bases: Bases,
+}
+
+/// Where this dialect begins in the plan's lists: names hold within one dialect.
+struct Bases {
+    namespaces: usize,
+    lifelines: usize,
+    levels: usize,
+    /// Root types that its paths start at.
+    roots: Vec<TypeId>,
 }
 
 impl Compiler<'_, '_> {
@@ -75,15 +93,31 @@ impl Compiler<'_, '_> {
     }
 
     fn fields(&mut self, names: &[String]) -> Vec<FieldId> {
-        let mut out = Vec::new();
+        self.places(names).into_iter().map(|p| p.field).collect()
+    }
+
+    fn places(&mut self, names: &[String]) -> Vec<Place> {
+        let mut out: Vec<Place> = Vec::new();
         for name in names {
             let places = resolve(self.schema, name);
             if places.is_empty() {
                 self.unknown("field", name);
             }
-            out.extend(places.into_iter().map(|p| p.field));
+            out.extend(places);
+        }
+        for root in out.iter().filter_map(|p| p.root) {
+            if !self.bases.roots.contains(&root) {
+                self.bases.roots.push(root);
+            }
         }
         out
+    }
+
+    /// Gives a role to the places of names.
+    fn roles(&mut self, names: &[String], role: Role) -> Vec<Place> {
+        let places = self.places(names);
+        places.iter().for_each(|place| self.plan.matcher.add(place, role));
+        places
     }
 
     fn ty(&mut self, name: &str) -> Option<TypeId> {
@@ -98,11 +132,12 @@ impl Compiler<'_, '_> {
         if name.is_empty() {
             return None;
         }
-        let found = self.plan.namespaces.iter().position(|n| &*n.name == name);
+        let own = self.plan.namespaces.iter().enumerate().skip(self.bases.namespaces);
+        let found = own.into_iter().find(|(_, n)| &*n.name == name).map(|(at, _)| at as u16);
         if found.is_none() {
             self.unknown("namespace", name);
         }
-        found.map(|at| at as u16)
+        found
     }
 
     fn namespaces(&mut self, rules: &[rules::Namespace]) {
@@ -116,6 +151,9 @@ impl Compiler<'_, '_> {
                 spreads: None,
                 headers: rule.header.iter().map(|h| h.to_ascii_lowercase()).collect(),
                 default_zero: rule.default_zero,
+                mention_headers: rule.mention_header.iter().map(|h| h.to_ascii_lowercase()).collect(),
+                separator: rule.separator.as_str().into(),
+                lasting: rule.lasting,
             });
         }
         for rule in rules {
@@ -125,10 +163,13 @@ impl Compiler<'_, '_> {
                 namespace.within = within;
                 namespace.spreads = spreads;
             }
-            for field in self.fields(&rule.field) {
-                self.schema.annotate(field, Annotation { id: Some(number), ..Annotation::default() });
+            for place in self.roles(&rule.field, Role::Id(number)) {
+                self.schema.annotate(place.field, Annotation { id: Some(number), ..Annotation::default() });
+                if rule.default_zero {
+                    self.plan.matcher.add_zero(self.schema, &place, number);
+                }
             }
-            self.fields(&rule.mention);
+            self.roles(&rule.mention, Role::Mention(number));
         }
     }
 
@@ -143,6 +184,7 @@ impl Compiler<'_, '_> {
                 }
             }
             let order = self.fields(&rule.order);
+            self.roles(&rule.end, Role::TunnelEnd);
             for payload in &rule.payload {
                 let encoding = match payload.encoding {
                     3 => PayloadEncoding::Hex,
@@ -160,6 +202,7 @@ impl Compiler<'_, '_> {
                                 namespace,
                                 order: order.iter().find(|o| o.ty == field.ty).map(|o| o.index),
                                 siblings: siblings.clone(),
+                                in_flight: rule.in_flight.max(1),
                             });
                             self.plan.tunnels.len() - 1
                         }
@@ -210,48 +253,6 @@ impl Compiler<'_, '_> {
             }
             self.plan.secret_headers.extend(rule.header.iter().map(|h| h.to_ascii_lowercase()));
             self.plan.secret_parameters.extend(rule.query.iter().cloned());
-        }
-    }
-
-    /// Looks up the names of rules that other rooms read.
-    fn check_the_rest(&mut self, rules: &Rules) {
-        for rule in &rules.lifeline {
-            for names in
-                [&rule.open, &rule.early, &rule.step, &rule.answer, &rule.close, &rule.abort, &rule.aborted]
-            {
-                self.fields(names);
-            }
-            for names in [&rule.heartbeat, &rule.decide] {
-                self.fields(names);
-            }
-            self.namespace(&rule.namespace);
-            self.namespace(&rule.within);
-        }
-        for rule in &rules.ending {
-            self.fields(&rule.branch);
-        }
-        for rule in &rules.fold {
-            self.fields(&rule.field);
-            self.namespace(&rule.key);
-        }
-        for rule in &rules.stream {
-            self.fields(&rule.field);
-            self.fields(&rule.r#break);
-            self.namespace(&rule.key);
-        }
-        for rule in &rules.measure {
-            for names in [&rule.field, &rule.since, &rule.until] {
-                self.fields(names);
-            }
-        }
-        for rule in &rules.level {
-            for names in [&rule.open, &rule.close, &rule.title] {
-                self.fields(names);
-            }
-            self.namespace(&rule.namespace);
-        }
-        for rule in &rules.pulse {
-            self.fields(&rule.branch);
         }
     }
 }

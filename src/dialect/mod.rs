@@ -2,15 +2,24 @@
 //! Never knows a protocol itself, and never looks at a capture.
 
 mod compile;
+mod coverage;
 mod load;
+mod matcher;
 mod names;
 mod plan;
 pub mod rules;
+mod timely;
 
 pub use compile::{Mode, compile};
+pub use coverage::{Coverage, coverage, unresolved};
 pub use load::{builtin, parse};
+pub use matcher::Matcher;
 pub use names::{Place, resolve};
 pub use plan::{Namespace, Payload, PayloadEncoding, Plan, Tunnel};
+pub use timely::{
+    Content, Ending, Fold, How, Level, Lifeline, Match, Measure, Part, Pulse, Role, Stream, Take, Unit,
+    Verdict,
+};
 
 /// A dialect that cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use crate::schema::TypeId;
 
+use super::matcher::Matcher;
+use super::timely::{Content, Ending, Fold, Level, Lifeline, Measure, Pulse, Stream};
+
 /// A set of ids.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Namespace {
@@ -22,6 +25,12 @@ pub struct Namespace {
     pub headers: Vec<String>,
     /// Whether an absent number is 0, and an id like any other.
     pub default_zero: bool,
+    /// Request headers whose id speaks of something else: a retry's first id, a parent's.
+    pub mention_headers: Vec<String>,
+    /// What joins several ids in one value; empty: nothing.
+    pub separator: Box<str>,
+    /// Whether the value says the same in two sessions.
+    pub lasting: bool,
 }
 
 /// How a tunnel's field holds the message.
@@ -70,6 +79,8 @@ pub struct Tunnel {
     pub order: Option<u16>,
     /// RPCs, and what is inside where one has the same id.
     pub siblings: Vec<(Box<str>, TypeId)>,
+    /// How many messages may be under way at once, and so overtake each other.
+    pub in_flight: u32,
 }
 
 /// What decoding and joining need of a dialect.
@@ -83,11 +94,47 @@ pub struct Plan {
     pub secret_headers: Vec<String>,
     /// Query parameters that hold secrets.
     pub secret_parameters: Vec<String>,
+    /// Levels of the timeline.
+    pub levels: Vec<Level>,
+    /// Numbers worth showing.
+    pub measures: Vec<Measure>,
+    /// Text that is put together.
+    pub streams: Vec<Stream>,
+    /// What opens and closes.
+    pub lifelines: Vec<Lifeline>,
+    /// What ends a run.
+    pub endings: Vec<Ending>,
+    /// How values add up.
+    pub folds: Vec<Fold>,
+    /// What keeps a connection alive.
+    pub pulses: Vec<Pulse>,
+    /// Where content of ids is found.
+    pub contents: Vec<Content>,
+    /// Which of them a field is of interest to.
+    pub matcher: Matcher,
+    /// By root type, the level that an exchange makes up: a run.
+    pub runs: Vec<(TypeId, u16)>,
 }
 
 impl Plan {
     /// The tunnel whose carrier is a type.
     pub fn tunnel(&self, carrier: TypeId) -> Option<&Tunnel> {
         self.tunnels.iter().find(|t| t.carrier == carrier)
+    }
+
+    /// The level whose one is an exchange of this RPC.
+    pub fn level_of(&self, rpc: &str) -> Option<u16> {
+        self.levels.iter().position(|l| l.methods.iter().any(|m| **m == *rpc)).map(|at| at as u16)
+    }
+
+    /// The run level of the dialect that speaks of a root type.
+    pub fn run_of(&self, root: TypeId) -> Option<u16> {
+        self.runs.iter().find(|(ty, _)| *ty == root).map(|(_, level)| *level)
+    }
+
+    /// Whether an RPC is nothing but a pulse.
+    pub fn is_pulse(&self, rpc: &str) -> bool {
+        let fits = |m: &str| m.strip_suffix('*').map_or(m == rpc, |start| rpc.starts_with(start));
+        self.pulses.iter().any(|p| p.methods.iter().any(|m| fits(m)))
     }
 }

@@ -85,7 +85,7 @@ pub(super) struct Clues<'a> {
     pub head: Option<&'a Head>,
     /// The other side, if it is decided.
     pub peer: Option<Plan>,
-    pub first: First,
+    pub first: &'a First,
     /// Nothing more will come from either side.
     pub last: bool,
     pub limits: &'a Limits,
@@ -140,6 +140,9 @@ pub(super) fn response(clues: &Clues<'_>) -> Option<Plan> {
         return Some(Plan::frames(protocol, codec, None));
     }
     let Some(peer) = clues.peer else { return alone(content, clues) };
+    if content == Content::Unnamed && head.headers.lost > 0 && peer.way.is_rpc() && is_success(head) {
+        return lost(clues);
+    }
     if peer.way == Way::Foreign {
         return Some(Plan::foreign());
     }
@@ -157,10 +160,12 @@ pub(super) fn response(clues: &Clues<'_>) -> Option<Plan> {
                 Plan::frames(peer.protocol, peer.codec, None)
             }
             Some(false) => as_peer(Way::Mismatch),
+            // The capture ends before the body tells.
+            None if clues.last && is_success(head) => Plan::frames(peer.protocol, peer.codec, Some(head)),
             None if clues.last => as_peer(Way::Mismatch),
             None => return None,
         }),
-        Content::Events => events(clues, head).or_else(|| clues.last.then(|| as_peer(Way::Mismatch))),
+        Content::Events => events(clues, head),
         Content::Other | Content::Frames(..) => Some(as_peer(Way::Mismatch)),
     }
 }
@@ -183,7 +188,8 @@ fn events(clues: &Clues<'_>, head: &Head) -> Option<Plan> {
     let codec = peer.map_or_else(|| clues.first.codec(), |p| p.codec);
     let protocol = peer.filter(|p| p.way.is_frames()).map_or(Protocol::ConnectStream, |p| p.protocol);
     let frames = Plan::frames(protocol, codec, Some(head));
-    match clues.first.is_envelope(clues.limits)? {
+    let is_envelope = clues.first.is_envelope(clues.limits).or(clues.last.then_some(false))?;
+    match is_envelope {
         true => Some(frames),
         // Damaged envelopes are still no text.
         false if !clues.first.is_event_text() && peer.is_some_and(|p| p.way.is_frames()) => Some(frames),
@@ -201,7 +207,8 @@ fn lost(clues: &Clues<'_>) -> Option<Plan> {
             });
         }
         if peer.way.is_unary() {
-            return Some(Plan::unary(peer.codec));
+            let way = if peer.way == Way::Guess { Way::Guess } else { Way::Unary };
+            return Some(Plan { way, ..Plan::unary(peer.codec) });
         }
     }
     if clues.first.is_envelope(clues.limits) == Some(true) {

@@ -1,6 +1,8 @@
 //! Cuts the bodies of calls into frames, and undoes the compression of one frame.
 //! Never looks inside a message, and never allocates for a frame that lies whole in one piece.
 
+#[cfg(test)]
+mod cases;
 mod cutter;
 mod emit;
 mod resync;

@@ -9,12 +9,13 @@ use rayon::prelude::*;
 
 use crate::base::{Cx, Finding, Severity, Timestamp};
 use crate::exchange::Exchanges;
-use crate::pdu::Frame;
-use crate::source::{self, Reader, Record};
-use crate::view::Item;
+use crate::pdu::{End, Frame, Side};
+use crate::session::{Digest, Event, Input, Placed, Session};
+use crate::source::{self, Format, Reader, Record};
+use crate::view::{Decoded, Item};
 
 use super::decode::Worker;
-use super::feed::Feed;
+use super::feed::{Fed, Feed, Files};
 use super::joins::Joins;
 use super::typing::Typer;
 use super::{Config, Job, Render};
@@ -26,11 +27,35 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Records that a reader may be ahead.
 const AHEAD: usize = 256;
 
+/// A frame with what correlation made of it.
+pub struct Correlated<'a> {
+    /// The frame.
+    pub job: &'a Job,
+    /// What it holds.
+    pub decoded: &'a Decoded,
+    /// What it says.
+    pub digest: &'a Digest,
+    /// What was rendered of it.
+    pub rendered: &'a [u8],
+    /// Where it belongs.
+    pub placed: Placed,
+    /// What is known since it came.
+    pub events: &'a [Event],
+}
+
 /// Where output goes.
 pub trait Sink {
     /// Takes the rendered frames of a batch, one slice a frame; empty ones were not wanted.
     /// False ends the run.
     fn frames(&mut self, rendered: &[Vec<u8>]) -> io::Result<bool>;
+    /// Takes a frame of a correlated run, in place of [`Sink::frames`]. False ends the run.
+    fn correlated(&mut self, _frame: &Correlated<'_>) -> io::Result<bool> {
+        Ok(true)
+    }
+    /// The captures are at their end: the last events, and the session as a whole.
+    fn finished(&mut self, _session: &Session<'_>, _events: &[Event]) -> io::Result<()> {
+        Ok(())
+    }
     /// Nothing more is waiting to be read: what was written may be shown.
     fn idle(&mut self) -> io::Result<()>;
     /// A finding that belongs to no frame.
@@ -54,6 +79,14 @@ impl Summary {
     fn count(&mut self, findings: &[Finding]) {
         for finding in findings {
             self.findings[finding.severity as usize] += 1;
+        }
+    }
+
+    fn count_events(&mut self, events: &[Event]) {
+        for event in events {
+            if let Event::Finding(notice) = event {
+                self.findings[notice.finding.severity as usize] += 1;
+            }
         }
     }
 
@@ -81,7 +114,12 @@ pub fn run(
         first: None,
         before: None,
         exchanges: Exchanges::new(),
+        files: Files::new(),
         summary: Summary::default(),
+        session: config.correlate.then(|| Session::new(&config.schema, &config.plan, &config.limits)),
+        ends: Vec::new(),
+        early: Vec::new(),
+        timed: true,
     };
     let pool =
         (config.threads > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
@@ -91,6 +129,12 @@ pub fn run(
             driver.summary.stopped = true;
             break;
         }
+    }
+    if let Some(mut session) = driver.session.take() {
+        let mut events = std::mem::take(&mut driver.early);
+        session.finish(&mut events);
+        driver.summary.count_events(&events);
+        sink.finished(&session, &events)?;
     }
     Ok(driver.summary)
 }
@@ -106,7 +150,15 @@ struct Driver<'a> {
     first: Option<Timestamp>,
     before: Option<Timestamp>,
     exchanges: Exchanges,
+    files: Files,
     summary: Summary,
+    session: Option<Session<'a>>,
+    /// Sides of calls that stopped, each with the number of queued jobs before it.
+    ends: Vec<(usize, u64, Side, End)>,
+    /// Events that wait for the next frame.
+    early: Vec<Event>,
+    /// Whether frames of the capture have times of their own.
+    timed: bool,
 }
 
 impl Driver<'_> {
@@ -118,7 +170,23 @@ impl Driver<'_> {
         sink: &mut dyn Sink,
     ) -> io::Result<bool> {
         let name: Arc<str> = Arc::from(reader.name());
-        let mut feed = Feed::new(self.config, std::mem::take(&mut self.exchanges));
+        // These give one time for a whole body, or none.
+        self.timed = !matches!(
+            reader.format(),
+            Format::Har
+                | Format::Flow
+                | Format::Saz
+                | Format::Raw
+                | Format::Message
+                | Format::Hex
+                | Format::Base64
+        );
+        let mut feed = Feed::new(
+            self.config,
+            &name,
+            std::mem::take(&mut self.exchanges),
+            std::mem::take(&mut self.files),
+        );
         let (sender, receiver) = sync_channel::<Result<Record, source::Error>>(AHEAD);
         // The reader waits for its input on a thread of its own, so that what has arrived can be shown meanwhile.
         // It is not joined: a run that ends early must not wait for a pipe that stays silent.
@@ -158,7 +226,7 @@ impl Driver<'_> {
         let mut cx = Cx { findings: &mut findings, limits: &self.config.limits };
         feed.finish(self.config, &mut cx, &mut frames);
         let go = self.take(&name, &mut frames, &mut findings, pool, sink)?;
-        self.exchanges = feed.into_exchanges();
+        (self.exchanges, self.files) = feed.into_parts();
         Ok(self.settle(pool, sink)? && go)
     }
 
@@ -166,13 +234,19 @@ impl Driver<'_> {
     fn take(
         &mut self,
         name: &Arc<str>,
-        frames: &mut Vec<(Frame, Vec<(String, String)>)>,
+        frames: &mut Vec<Fed>,
         findings: &mut Vec<Finding>,
         pool: Option<&rayon::ThreadPool>,
         sink: &mut dyn Sink,
     ) -> io::Result<bool> {
-        for (frame, ids) in frames.drain(..) {
-            self.queue(name, frame, &ids);
+        for fed in frames.drain(..) {
+            match fed {
+                Fed::Frame(frame, ids) => self.queue(name, frame, &ids),
+                Fed::End(call, side, end) if self.session.is_some() => {
+                    self.ends.push((self.jobs.len(), call, side, end));
+                }
+                Fed::End(..) => {}
+            }
             if (self.jobs.len() >= BATCH_FRAMES || self.bytes >= BATCH_BYTES) && !self.settle(pool, sink)? {
                 return Ok(false);
             }
@@ -208,12 +282,18 @@ impl Driver<'_> {
 
     /// Decodes, renders and writes what is queued; false where the sink wants no more.
     fn settle(&mut self, pool: Option<&rayon::ThreadPool>, sink: &mut dyn Sink) -> io::Result<bool> {
-        if self.jobs.is_empty() {
+        if self.jobs.is_empty() && self.ends.is_empty() {
             return Ok(true);
         }
         let (config, render) = (self.config, self.render);
         let one = |worker: &mut Worker, job: &Job| {
-            let Some(decoded) = worker.decode_wanted(config, job) else { return (Vec::new(), [0; 3]) };
+            // A run is what all of its frames say: the filter of a correlated run is its sink's.
+            let decoded = match config.correlate {
+                true => Some(worker.decode(config, job)),
+                false => worker.decode_wanted(config, job),
+            };
+            let Some(decoded) = decoded else { return Done::default() };
+            let digest = config.correlate.then(|| worker.digest(config, job, &decoded));
             let item = Item {
                 number: job.number,
                 capture: &job.capture,
@@ -221,31 +301,76 @@ impl Driver<'_> {
                 decoded: &decoded,
                 show_secrets: config.show_secrets,
             };
-            let mut out = Vec::new();
-            render(&item, job, &mut out);
-            (
-                out,
-                decoded.findings.iter().fold([0u64; 3], |mut n, f| {
-                    n[f.severity as usize] += 1;
-                    n
-                }),
-            )
+            let mut rendered = Vec::new();
+            render(&item, job, &mut rendered);
+            let findings = decoded.findings.iter().fold([0u64; 3], |mut n, f| {
+                n[f.severity as usize] += 1;
+                n
+            });
+            Done { rendered, findings, said: digest.map(|digest| (decoded, digest)) }
         };
-        let done: Vec<(Vec<u8>, [u64; 3])> = match pool {
+        let done: Vec<Done> = match pool {
             Some(pool) if self.jobs.len() > 8 => pool.install(|| {
                 self.jobs.par_iter().map_init(Worker::default, |worker, job| one(worker, job)).collect()
             }),
             _ => self.jobs.iter().map(|job| one(&mut self.scout, job)).collect(),
         };
-        self.jobs.clear();
+        let jobs = std::mem::take(&mut self.jobs);
         self.bytes = 0;
         let mut rendered = Vec::with_capacity(done.len());
-        for (bytes, counts) in done {
-            self.summary.findings.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
-            rendered.push(bytes);
+        for one in &done {
+            self.summary.findings.iter_mut().zip(one.findings).for_each(|(sum, n)| *sum += n);
         }
+        if self.session.is_some() {
+            return self.correlate(&jobs, &done, sink);
+        }
+        rendered.extend(done.into_iter().map(|one| one.rendered));
         sink.frames(&rendered)
     }
+
+    /// Takes what was decoded into the session, in capture order.
+    fn correlate(&mut self, jobs: &[Job], done: &[Done], sink: &mut dyn Sink) -> io::Result<bool> {
+        let Some(session) = &mut self.session else { return Ok(true) };
+        let mut ends = std::mem::take(&mut self.ends).into_iter().peekable();
+        let mut events = std::mem::take(&mut self.early);
+        for (number, (job, one)) in jobs.iter().zip(done).enumerate() {
+            while let Some((_, call, side, end)) = ends.next_if(|(before, ..)| *before <= number) {
+                session.call_end(call, side, &end, &mut events);
+            }
+            let Some((decoded, digest)) = &one.said else { continue };
+            let lane = &job.frame.lane;
+            let input = Input {
+                frame: job.number,
+                call: lane.call,
+                side: lane.side,
+                time: job.frame.time,
+                timed: self.timed,
+                rpc: lane.rpc.as_deref(),
+                ids: &job.joined.ids,
+                head: lane.request.as_deref(),
+            };
+            let placed = session.push(&input, digest, &mut events);
+            self.summary.count_events(&events);
+            let rendered = &one.rendered;
+            if !sink.correlated(&Correlated { job, decoded, digest, rendered, placed, events: &events })? {
+                return Ok(false);
+            }
+            events.clear();
+        }
+        for (_, call, side, end) in ends {
+            session.call_end(call, side, &end, &mut events);
+        }
+        self.early = events;
+        Ok(true)
+    }
+}
+
+/// A frame decoded and rendered.
+#[derive(Default)]
+struct Done {
+    rendered: Vec<u8>,
+    findings: [u64; 3],
+    said: Option<(Decoded, Digest)>,
 }
 
 #[expect(clippy::large_enum_variant, reason = "lives on the stack for one step")]

@@ -9,13 +9,16 @@ use crate::base::{Code, Finding, Severity, Space};
 use crate::dialect::{Payload, PayloadEncoding};
 use crate::frame;
 use crate::message::{self, JsonOptions, Tree};
-use crate::pdu::{Codec, Frame, Role};
+use crate::pdu::{Frame, Role};
 use crate::query::Stage;
 use crate::schema::{Schema, TypeId};
+use crate::session::digest::{self, Carried};
+use crate::session::{Digest, Status};
 use crate::view::{Carrier, Decoded, IdValue, Item};
 
 use super::filter::{self, Seen};
 use super::joins::Id;
+use super::typing::is_json;
 use super::{Config, Expand, Job};
 
 /// Ids of one namespace that a record shows, at most.
@@ -28,6 +31,8 @@ pub struct Worker {
     tree: Tree,
     inner: Tree,
     wire: Vec<u8>,
+    /// What the carrier of the last frame says beside what it carries.
+    carried: Option<Carried>,
     canonical: Vec<u8>,
     unwanted: bool,
 }
@@ -51,7 +56,7 @@ impl Worker {
     /// The message of a frame in wire format, for whoever only looks into it.
     pub fn wire(&mut self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> Vec<u8> {
         let (payload, _) = self.payload(config, frame, &mut Vec::new());
-        let json = frame.role == Role::Decoded || frame.lane.codec == Codec::Json;
+        let json = is_json(frame, &payload);
         match ty {
             Some(ty) if json => {
                 self.wire_of_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default()
@@ -107,6 +112,7 @@ impl Worker {
     pub fn decode(&mut self, config: &Config, job: &Job) -> Decoded {
         self.unwanted = false;
         let frame = &job.frame;
+        self.carried = None;
         let mut decoded = Decoded { findings: frame.findings.clone(), ..Decoded::default() };
         decoded.findings.extend(job.typed.finding.clone());
         let mut new = Vec::new();
@@ -175,7 +181,7 @@ impl Worker {
         findings: &mut Vec<Finding>,
     ) {
         let frame = &job.frame;
-        let json = frame.role == Role::Decoded || frame.lane.codec == Codec::Json;
+        let json = is_json(frame, &payload);
         if frame.length > config.limits.max_frame && !frame.whole {
             // Such a length is hardly one: the bytes after it are no message.
             return;
@@ -213,13 +219,34 @@ impl Worker {
         } else {
             payload
         };
-        message::decode(&config.schema, Some(ty), &wire, &config.limits, &mut self.tree, findings);
+        // That a frame breaks off is said already, by whoever cut it.
+        let decode = if frame.whole { message::decode } else { message::decode_start };
+        decode(&config.schema, Some(ty), &wire, &config.limits, &mut self.tree, findings);
         if let (Some((number, inner, assumed)), true) = (job.joined.inner, config.expand != Expand::None)
             && self.tunnel(config, job, number, inner, assumed, &wire, options, decoded, findings)
         {
             return;
         }
         self.shown(config, job, ty, wire, options, decoded, findings);
+    }
+
+    /// What the frame that was decoded last says, by the rules of the dialects.
+    pub fn digest(&self, config: &Config, job: &Job, decoded: &Decoded) -> Digest {
+        match &job.frame.role {
+            Role::EndStream | Role::Error => Digest::end(Status::from_json(&decoded.payload)),
+            Role::Trailers(headers) => {
+                let fields = headers.fields.iter().map(|h| (h.name.as_str(), h.value.as_str()));
+                Status::from_trailers(fields).map_or_else(Digest::default, Digest::end)
+            }
+            Role::Message | Role::Decoded => {
+                let mut digest = match decoded.ty {
+                    Some(_) => digest::make(&config.schema, &config.plan, &self.tree, &decoded.payload),
+                    None => Digest::default(),
+                };
+                digest.carried = self.carried;
+                digest
+            }
+        }
     }
 
     /// Fills in kind, type and message from `self.tree`.
@@ -296,6 +323,7 @@ impl Worker {
     ) -> bool {
         let schema = &config.schema;
         let Some(tunnel) = config.plan.tunnels.get(usize::from(number)) else { return false };
+        self.carried = digest::carried(schema, &config.plan, &self.tree);
         let outer = schema.ty(tunnel.carrier);
         let mut found: Vec<(Payload, Vec<u8>)> = Vec::new();
         for payload in &tunnel.payloads {
@@ -419,6 +447,7 @@ fn options(config: &Config) -> JsonOptions<'_> {
     JsonOptions {
         json_names: config.json_names,
         emit_defaults: config.emit_defaults,
+        keep_unknown: true,
         redact: !config.show_secrets,
         expand: if config.expand == Expand::All { message::Expand::All } else { message::Expand::None },
         blobs: None,

@@ -1,6 +1,7 @@
 //! One capture's rooms, from records to frames.
 //! Never keeps a frame.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use crate::transport::{self, Transport};
 
 use super::Config;
 use super::logged::LoggedCalls;
+use super::named::{self, Named};
 
 /// The rooms of one capture.
 pub struct Feed {
@@ -22,17 +24,29 @@ pub struct Feed {
     deframers: Deframers,
     logged: LoggedCalls,
     raw: Option<Arc<Lane>>,
+    named: Option<Named>,
+    files: Files,
     events: Vec<HttpEvent>,
     lanes: Vec<LaneEvent>,
     frames: Vec<Frame>,
 }
 
-/// A frame, and ids that a log gives beside it.
-pub type Fed = (Frame, Vec<(String, String)>);
+/// Calls that have a file for each side, by what their names share.
+pub type Files = HashMap<String, u64>;
+
+/// What a capture gives, in order.
+#[expect(clippy::large_enum_variant, reason = "nearly all are frames")]
+pub enum Fed {
+    /// A frame, and ids that a log gives beside it.
+    Frame(Frame, Vec<(String, String)>),
+    /// One side of a call has stopped.
+    End(u64, Side, End),
+}
 
 impl Feed {
-    /// Rooms for a capture; `exchanges` goes from one to the next, since it numbers the calls of the run.
-    pub fn new(config: &Config, exchanges: Exchanges) -> Self {
+    /// Rooms for a capture of this name; `exchanges` goes from one to the next, since it numbers the
+    /// calls of the run, and so do the calls of files.
+    pub fn new(config: &Config, name: &str, exchanges: Exchanges, files: Files) -> Self {
         let options = transport::Options {
             decode_as: config.decode_as.clone(),
             key_logs: config.keylog.clone(),
@@ -44,6 +58,8 @@ impl Feed {
             deframers: Deframers::new(),
             logged: LoggedCalls::default(),
             raw: None,
+            named: named::of(&config.schema, name).filter(|_| config.as_type.is_none()),
+            files,
             events: Vec::new(),
             lanes: Vec::new(),
             frames: Vec::new(),
@@ -51,8 +67,8 @@ impl Feed {
     }
 
     /// Gives back what goes on to the next capture.
-    pub fn into_exchanges(self) -> Exchanges {
-        self.exchanges
+    pub fn into_parts(self) -> (Exchanges, Files) {
+        (self.exchanges, self.files)
     }
 
     /// Takes a record in.
@@ -72,7 +88,7 @@ impl Feed {
             }
             Record::Logged(logged) => {
                 let frames = self.logged.frames(config, logged, &mut || self.exchanges.take_number());
-                out.extend(frames.into_iter().map(|f| (f.frame, f.ids)));
+                out.extend(frames.into_iter().map(|f| Fed::Frame(f.frame, f.ids)));
             }
             Record::Finding(finding) => cx.find(finding),
         }
@@ -90,7 +106,7 @@ impl Feed {
         }
         self.drain(cx, out);
         self.deframers.finish(cx, &mut self.frames);
-        out.extend(self.frames.drain(..).map(|f| (f, Vec::new())));
+        out.extend(self.frames.drain(..).map(|f| Fed::Frame(f, Vec::new())));
     }
 
     fn drain(&mut self, cx: &mut Cx<'_>, out: &mut Vec<Fed>) {
@@ -98,9 +114,15 @@ impl Feed {
             self.exchanges.push(event, cx, &mut self.lanes);
         }
         for event in self.lanes.drain(..) {
+            let end = match &event.part {
+                LanePart::End(end) => Some(Fed::End(event.lane.call, event.lane.side, end.clone())),
+                _ => None,
+            };
             self.deframers.push(event, cx, &mut self.frames);
+            out.extend(self.frames.drain(..).map(|f| Fed::Frame(f, Vec::new())));
+            out.extend(end);
         }
-        out.extend(self.frames.drain(..).map(|f| (f, Vec::new())));
+        out.extend(self.frames.drain(..).map(|f| Fed::Frame(f, Vec::new())));
     }
 
     /// The lane of a raw body: a response, as saved bodies mostly are.
@@ -119,12 +141,17 @@ impl Feed {
         let is_request = config.as_type.is_some_and(|ty| {
             methods.iter().any(|m| m.input == ty) && !methods.iter().any(|m| m.output == ty)
         });
+        let named = self.named.clone();
+        let side = if is_request { Side::Request } else { Side::Response };
         Lane {
-            call: self.exchanges.take_number(),
+            call: match &named {
+                Some(named) => self.call_of(config, named),
+                None => self.exchanges.take_number(),
+            },
             conn: None,
             stream: None,
-            side: if is_request { Side::Request } else { Side::Response },
-            rpc: None,
+            side: named.as_ref().map_or(side, |n| n.side),
+            rpc: named.map(|n| n.rpc),
             protocol,
             codec: Codec::Proto,
             encoding: config.encoding.clone(),
@@ -132,6 +159,17 @@ impl Feed {
             request: None,
             response: None,
         }
+    }
+
+    fn call_of(&mut self, config: &Config, named: &Named) -> u64 {
+        if let Some(call) = self.files.get(&named.call) {
+            return *call;
+        }
+        let call = self.exchanges.take_number();
+        if self.files.len() < config.limits.max_calls {
+            self.files.insert(named.call.clone(), call);
+        }
+        call
     }
 
     fn message(&mut self, config: &Config, payload: Bytes) -> Frame {

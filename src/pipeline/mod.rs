@@ -12,6 +12,7 @@ mod feed;
 mod filter;
 mod joins;
 mod logged;
+mod named;
 mod typing;
 
 use std::collections::HashMap;
@@ -24,7 +25,7 @@ use crate::query::Filter;
 use crate::schema::{Schema, TypeId};
 use crate::view::Item;
 
-pub use batch::{Sink, Summary, run};
+pub use batch::{Correlated, Sink, Summary, run};
 pub use feed::Feed;
 pub use filter::Seen;
 
@@ -71,6 +72,8 @@ pub struct Config {
     pub filter: Option<Filter>,
     /// Worker threads; 0 and 1 are this thread alone.
     pub threads: usize,
+    /// Whether frames are joined into runs, and events given.
+    pub correlate: bool,
 }
 
 /// A frame with all that one thread had to say about it.

@@ -65,7 +65,9 @@ impl Place {
 
     fn part(&self, side: Side, time: Option<Timestamp>, part: HttpPart, sink: &mut Sink<'_>) {
         let key = StreamKey { conn: self.conn.id, stream: self.stream };
-        let event = HttpEvent { conn: self.conn.clone(), key, side, time, at: self.at, part };
+        // The entry's place; a body inside it is encoded text, whose bytes lie nowhere in the file.
+        let at = self.at.filter(|_| matches!(part, HttpPart::Head(_)));
+        let event = HttpEvent { conn: self.conn.clone(), key, side, time, at, part };
         sink.out.push_back(Record::Http(event));
     }
 }

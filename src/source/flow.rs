@@ -198,7 +198,11 @@ fn half(message: Value<'_>, head: Head, end: End) -> Half {
     };
     let (body, end) = match content {
         Some(Value::Bytes(bytes)) => (Bytes::copy_from_slice(bytes), end),
-        _ => (Bytes::new(), End::NotCaptured { declared: content_length(&head.headers) }),
+        _ => {
+            // A proxy that streamed the content may have put 0 in its place.
+            let declared = content_length(&head.headers).filter(|length| *length > 0);
+            (Bytes::new(), End::NotCaptured { declared })
+        }
     };
     let times = (time(message, "timestamp_start"), time(message, "timestamp_end"));
     Half { head: Some(Arc::new(head)), body, trailers, end, times: (times.0, times.1.or(times.0)) }
@@ -211,14 +215,18 @@ fn request_head(request: Value<'_>) -> Head {
     let headers = headers(request.get("headers"));
     let port = request.get("port").and_then(Value::number).map(|port| port as u16);
     let host = text("host").map(|host| match port {
-        Some(port) => join(&host, port),
-        None => host,
+        Some(port) if !is_default(port, text("scheme").as_deref()) => join(&host, port),
+        _ => host,
     });
     let authority = text("authority").or_else(|| headers.get("host").map(str::to_owned)).or(host);
     let start =
         Start::Request { method: text("method"), scheme: text("scheme"), authority, path: text("path") };
     let version = request.get("http_version").and_then(Value::bytes).map_or("HTTP", wire_version);
     Head { start, headers, version }
+}
+
+fn is_default(port: u16, scheme: Option<&str>) -> bool {
+    matches!((port, scheme), (443, Some("https")) | (80, Some("http")))
 }
 
 fn wire_version(bytes: &[u8]) -> &'static str {

@@ -151,7 +151,7 @@ pub(super) fn judge(head: &[u8], whole: bool) -> Verdict {
         };
     }
     if let Some(order) = utf16::order(head) {
-        let text = Utf16::new(order).push(head);
+        let text = Utf16::new(order).push(window(head));
         return structured(&text, whole).unwrap_or(if whole { Verdict::Unknown } else { Verdict::More });
     }
     if matches!(head.first(), Some(0..=7)) {
@@ -185,8 +185,17 @@ fn section_header(head: &[u8]) -> Fit {
     }
 }
 
+/// The most that is looked at for a beginning, in bytes; blanks may go before it.
+const WINDOW: usize = 64 << 10;
+
+fn window(head: &[u8]) -> &[u8] {
+    head.get(..WINDOW).unwrap_or(head)
+}
+
 /// Formats that a beginning tells: JSON and flows. `None` where it is neither.
 fn structured(head: &[u8], whole: bool) -> Option<Verdict> {
+    let head = window(head);
+    let whole = whole || head.len() == WINDOW;
     let fits = [json_head(head), (tnet::is_flow_head(head).map(|yes| yes.then_some(Format::Flow)))];
     for fit in fits {
         match fit {
@@ -325,7 +334,7 @@ mod tests {
         check(b"\x0a\x02hi", Some(Format::Message));
         check(b"\x0a\x0aabcdef0123", Some(Format::Message));
         // A nested message whose first bytes look like JSON.
-        check(b"\x0a{\"x0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890", Some(Format::Message));
+        check(&[&b"\x0a{\"\x79"[..], &[b'a'; 121]].concat(), Some(Format::Message));
         check(b"\xdf\x9f\x45\xbb\x14", None);
     }
 

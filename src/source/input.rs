@@ -73,13 +73,12 @@ impl Input {
         let (failed, taken) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let mut raw = Counted { raw, failed: failed.clone(), taken: taken.clone() };
         let mut head = Vec::new();
-        while head.len() < 4 {
-            let mut byte = [0];
-            match raw.read(&mut byte)? {
-                0 => break,
-                _ => head.extend_from_slice(&byte),
-            }
-            if !ZSTD.starts_with(&head) && !GZIP.starts_with(head.get(..3).unwrap_or(&head)) {
+        while head.len() < ZSTD.len() {
+            let mut bytes = [0; ZSTD.len()];
+            let wanted = ZSTD.len() - head.len();
+            let length = raw.read(bytes.get_mut(..wanted).unwrap_or_default())?;
+            head.extend_from_slice(bytes.get(..length).unwrap_or_default());
+            if length == 0 || !(ZSTD.starts_with(&head) || GZIP.starts_with(head.get(..3).unwrap_or(&head))) {
                 break;
             }
         }

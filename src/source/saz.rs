@@ -53,7 +53,8 @@ impl Reader {
         for index in 0..archive.len() {
             let name = archive.name_for_index(index).and_then(Result::ok);
             if let Some((number, part)) = name.and_then(|name| session_part(&name)) {
-                sessions.entry(number).or_default()[part] = Some(index);
+                let parts = sessions.entry(number).or_default();
+                parts.get_mut(part).into_iter().for_each(|slot| *slot = Some(index));
             }
         }
         if sessions.is_empty() {

@@ -155,6 +155,40 @@ impl Window {
         self.moved = true;
         self.from = self.from.saturating_sub(n);
         self.bytes.drain(..n);
+        self.advance(n);
+        if self.bytes.is_empty() {
+            self.runs.clear();
+        }
+    }
+
+    /// Takes the first `n` bytes out, as runs that lie together in the capture.
+    pub fn split(&mut self, n: usize) -> Vec<(Bytes, Place)> {
+        let n = n.min(self.bytes.len());
+        let mut out = Vec::new();
+        let mut start = 0;
+        while start < n {
+            let end = self.runs.get(1).map_or(n, |(next, _)| n.min(start + *next));
+            let length = end - start;
+            out.push((Bytes::copy_from_slice(self.bytes.get(start..end).unwrap_or_default()), self.place()));
+            // Offsets of runs count from the first byte that is not yet taken.
+            self.advance(length);
+            start = end;
+        }
+        self.bytes.drain(..n);
+        self.from = self.from.saturating_sub(n);
+        self.moved |= n > 0;
+        if self.bytes.is_empty() {
+            self.runs.clear();
+        }
+        out
+    }
+
+    fn place(&self) -> Place {
+        self.runs.front().map(|(_, place)| *place).unwrap_or_default()
+    }
+
+    /// Moves the runs `n` bytes on.
+    fn advance(&mut self, n: usize) {
         while self.runs.get(1).is_some_and(|(start, _)| *start <= n) {
             self.runs.pop_front();
         }
@@ -163,9 +197,6 @@ impl Window {
                 place.at = place.at.map(|at| at.saturating_add((n - *start) as u64));
             }
             *start = start.saturating_sub(n);
-        }
-        if self.bytes.is_empty() {
-            self.runs.clear();
         }
     }
 

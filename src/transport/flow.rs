@@ -303,3 +303,6 @@ fn namer(number: u32, client: usize) -> impl Fn(usize) -> String {
         false => format!("tcp:{number} server to client"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -264,3 +264,86 @@ fn pass(side: usize, at: usize, part: &mut StreamPart, begin: usize, out: &mut V
     }
     out.push((side, part));
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn data(bytes: &[u8]) -> StreamPart {
+        StreamPart::Data { bytes: Bytes::copy_from_slice(bytes), time: None, at: 0 }
+    }
+
+    /// Pushes parts; shows what passes, where each decision falls, and whether it shut.
+    fn check(middle: [bool; 2], parts: &[(usize, StreamPart)], expect: &str) {
+        let mut gate = Gate::new(middle);
+        let mut shown = String::new();
+        for (side, part) in parts {
+            let mut out = Vec::new();
+            if let Some(decision) = gate.push(*side, part.clone(), &mut out) {
+                shown.push_str(&format!("[{:?} {:?}] ", decision.protocol, decision.client));
+            }
+            for (side, part) in out {
+                match part {
+                    StreamPart::Data { bytes, at, .. } => {
+                        shown.push_str(&format!("{side}@{at}:{} ", bytes.escape_ascii()));
+                    }
+                    part => shown.push_str(&format!("{side}:{part:?} ")),
+                }
+            }
+        }
+        if gate.shut() {
+            shown.push_str("shut");
+        }
+        assert_eq!(shown.trim_end(), expect);
+    }
+
+    const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\0abcdefgh";
+    const DATA: &[u8] = b"\0\0\x02\0\0\0\0\0\x01hi";
+
+    #[test]
+    fn from_the_start() {
+        let parts =
+            [(1, data(b"PO")), (1, data(b"ST / HTTP/1.1")), (0, data(b"HTTP/1.1")), (1, StreamPart::Fin)];
+        check([false; 2], &parts, "[Http1 Some(1)] 1@0:PO 1@0:ST / HTTP/1.1 0@0:HTTP/1.1 1:Fin");
+        check([false; 2], &[(0, data(b"HTTP/1.1 200 OK"))], "[Http1 Some(1)] 0@0:HTTP/1.1 200 OK");
+        check([false; 2], &[(0, data(b"SSH-2.0-x")), (0, data(b"GET / HTTP/1.1"))], "shut");
+        check([false; 2], &[(0, StreamPart::Fin), (1, StreamPart::CaptureEnd)], "shut");
+    }
+
+    #[test]
+    fn from_the_middle() {
+        let tail = data(b"...the end of a body");
+        let request = data(b"GET / HTTP/1.1\r\n");
+        check([true; 2], &[(0, tail.clone()), (0, request)], "[Http1 Some(0)] 0@0:GET / HTTP/1.1\\r\\n");
+        let three = [b"tail".as_slice(), DATA, DATA, DATA].concat();
+        let frames = "\\x00\\x00\\x02\\x00\\x00\\x00\\x00\\x00\\x01hi".repeat(3);
+        check([true; 2], &[(0, data(&three))], &format!("[H2 None] 0@4:{frames}"));
+        let ping = PING.escape_ascii().to_string();
+        let parts = [(0, data(PING)), (1, tail.clone()), (1, data(PING)), (1, StreamPart::Fin)];
+        check([true; 2], &parts, &format!("[H2 None] 0@0:{ping} 1@0:{ping} 1:Fin"));
+        check([true; 2], &[(0, tail.clone()), (0, StreamPart::Fin)], "");
+        check(
+            [true; 2],
+            &[(0, tail.clone()), (0, StreamPart::Fin), (1, data(PING))],
+            &format!("[H2 None] 0:Fin 1@0:{ping}"),
+        );
+    }
+
+    #[test]
+    fn behind_a_hole() {
+        let parts = [(0, data(b"GE")), (0, StreamPart::Gap(9)), (0, data(b"GET /x HTTP/1.1\r\n"))];
+        check([false; 2], &parts, "[Http1 Some(0)] 0@0:GET /x HTTP/1.1\\r\\n");
+    }
+
+    #[test]
+    fn what_waits_is_bounded() {
+        let mut gate = Gate::new([true; 2]);
+        for _ in 0..1_000 {
+            gate.push(0, data(&[b'x'; 1_000]), &mut Vec::new());
+            assert!(gate.sides[0].bytes.len() <= MAX_WAITING + 1_000);
+            assert!(gate.waiting.len() <= 42);
+        }
+    }
+}

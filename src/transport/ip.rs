@@ -239,3 +239,106 @@ fn fragment(slice: &LaxIpSlice<'_>) -> Option<Fragment> {
 
 /// The protocol number of TCP.
 pub(super) const TCP: u8 = IpNumber::TCP.0;
+
+#[cfg(test)]
+mod tests {
+    use super::super::packets::{c, ipv4, ipv6, packet};
+    use super::*;
+    use crate::base::Limits;
+
+    const MORE: u16 = 0x2000;
+
+    /// Pushes raw IP packets; shows every datagram that becomes whole, and the findings.
+    fn run(packets: &[Packet], limits: &Limits) -> Vec<String> {
+        let mut defragmenter = Defragmenter::default();
+        let (mut findings, mut shown) = (Vec::new(), Vec::new());
+        for packet in packets {
+            let mut cx = Cx { findings: &mut findings, limits };
+            let whole = defragmenter.push(packet, &packet.bytes, &mut cx);
+            shown.extend(whole.map(|d| format!("{} {}+{}", d.protocol, d.payload.escape_ascii(), d.missing)));
+        }
+        shown.extend(findings.iter().map(|f| f.code.name().to_owned()));
+        shown
+    }
+
+    fn check(packets: &[Packet], expect: &[&str]) {
+        assert_eq!(run(packets, &Limits::default()), expect);
+        for packet in packets {
+            for cut in 0..packet.bytes.len() {
+                let mut packet = packet.clone();
+                packet.bytes.truncate(cut);
+                run(&[packet], &Limits::default());
+            }
+        }
+    }
+
+    fn v4(payload: &[u8], fragment: u16) -> Packet {
+        packet(101, &ipv4(true, payload, 7, fragment))
+    }
+
+    fn v6(payload: &[u8], offset: u16, more: bool) -> Packet {
+        let mut bytes = vec![6, 0];
+        bytes.extend((offset * 8 + u16::from(more)).to_be_bytes());
+        bytes.extend([0, 0, 0, 9]);
+        bytes.extend_from_slice(payload);
+        packet(101, &ipv6(44, &bytes))
+    }
+
+    fn snap(mut packet: Packet, cut: usize) -> Packet {
+        packet.bytes.truncate(packet.bytes.len() - cut);
+        packet
+    }
+
+    #[test]
+    fn lengths() {
+        check(&[v4(b"abc", 0)], &["6 abc+0"]);
+        check(&[packet(101, &ipv6(6, b"abc"))], &["6 abc+0"]);
+        // Padding of the link is not data.
+        check(&[packet(101, &[ipv4(true, b"abc", 7, 0), vec![0; 9]].concat())], &["6 abc+0"]);
+        check(&[snap(v4(b"abcdef", 0), 4)], &["6 ab+4"]);
+        // Cut, and no snap length to blame: nothing more is known to have been sent.
+        let cut = snap(v4(b"abcdef", 0), 4);
+        check(&[Packet { original_length: 22, ..cut }], &["6 ab+0"]);
+        let mut offloaded = ipv4(true, b"abc", 7, 0);
+        offloaded[2..4].fill(0);
+        check(&[packet(101, &offloaded)], &["6 abc+0"]);
+        check(&[snap(packet(101, &offloaded), 1)], &["6 ab+1"]);
+        check(&[packet(101, b"not IP at all, that is")], &[]);
+    }
+
+    #[test]
+    fn extension_headers() {
+        let options = [&[60, 0, 1, 4, 0, 0, 0, 0][..], &[6, 0, 1, 4, 0, 0, 0, 0], b"abc"].concat();
+        check(&[packet(101, &ipv6(0, &options))], &["6 abc+0"]);
+    }
+
+    #[test]
+    fn fragments() {
+        let (a, b, c) = (v4(b"abcdefgh", MORE), v4(b"ijklmnop", MORE | 1), v4(b"qr", 2));
+        check(&[a.clone(), b.clone(), c.clone()], &["6 abcdefghijklmnopqr+0"]);
+        check(&[c.clone(), a.clone(), a.clone(), b.clone()], &["6 abcdefghijklmnopqr+0"]);
+        check(&[a.clone(), c.clone()], &[]);
+        check(&[a.clone(), snap(b, 3), c], &["6 abcdefghijklm+5"]);
+        check(&[a, v4(b"XXXXXXXXyyyyyyyy", MORE)], &["net.overlap"]);
+        check(&[v6(b"abcdefgh", 0, true), v6(b"ij", 1, false)], &["6 abcdefghij+0"]);
+        check(&[v6(b"abc", 0, false)], &["6 abc+0"]);
+    }
+
+    #[test]
+    fn fragments_are_bounded() {
+        let limits = Limits { max_fragments: 1_000, ..Limits::default() };
+        let lonely = |id: u16| packet(101, &ipv4(true, &[0; 80], id, MORE));
+        let mut packets: Vec<_> = (100..200).map(lonely).collect();
+        packets.extend([v4(b"abcdefgh", MORE), v4(b"ij", 1)]);
+        assert_eq!(run(&packets, &limits), ["6 abcdefghij+0", "limit.reached"]);
+    }
+
+    #[test]
+    fn places_in_the_file() {
+        let packet = Packet { at: 1_000, ..c(1, b"abc").packet() };
+        let limits = Limits::default();
+        let mut cx = Cx { findings: &mut Vec::new(), limits: &limits };
+        let datagram = Defragmenter::default().push(&packet, &packet.bytes, &mut cx);
+        assert_eq!(datagram.map(|d| d.at), Some(1_020));
+    }
+}

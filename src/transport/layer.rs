@@ -36,6 +36,8 @@ pub(super) struct Inner {
     conn: Arc<Conn>,
     gate: Gate,
     layer: Option<Layer>,
+    /// Whether each direction's beginning is missing.
+    middle: [bool; 2],
     depth: u8,
 }
 
@@ -91,18 +93,25 @@ impl Layer {
                 session.finish(env.cx);
                 inner.finish(env, out);
             }
-            Self::Http1(connection, ..) => connection.finish(env.cx, out),
+            Self::Http1(connection, ..) => {
+                connection.finish(env.cx, out);
+                // A tunnel that was asked for, and whose answer is not in the capture.
+                if self.upgrade(env, out) {
+                    self.finish(env, out);
+                }
+            }
             Self::H2(connection) => connection.finish(env.cx, out),
             Self::Tunnel(inner) => inner.finish(env, out),
         }
     }
 
-    fn upgrade(&mut self, env: &mut Env<'_, '_>, out: &mut Vec<HttpEvent>) {
+    /// Becomes what HTTP/1 turned into, if it did.
+    fn upgrade(&mut self, env: &mut Env<'_, '_>, out: &mut Vec<HttpEvent>) -> bool {
         let Self::Http1(connection, conn, depth) = self else {
-            return;
+            return false;
         };
         let Some(upgrade) = connection.take_upgrade() else {
-            return;
+            return false;
         };
         let mut rest = Vec::new();
         for dir in [Dir::ToServer, Dir::ToClient] {
@@ -125,12 +134,13 @@ impl Layer {
         for (dir, part) in rest {
             self.push(dir, part, env, out);
         }
+        true
     }
 }
 
 impl Inner {
     fn new(conn: Arc<Conn>, middle: [bool; 2], depth: u8) -> Self {
-        Self { conn, gate: Gate::new(middle), layer: None, depth }
+        Self { conn, gate: Gate::new(middle), layer: None, middle, depth }
     }
 
     /// Takes what TLS agreed on (RFC 7301), where it says.
@@ -142,7 +152,7 @@ impl Inner {
         };
         if self.layer.is_none() && self.depth < MAX_DEPTH {
             self.gate = Gate::known(protocol);
-            self.layer = Some(Layer::at(protocol, &self.conn, [false; 2], self.depth));
+            self.layer = Some(Layer::at(protocol, &self.conn, self.middle, self.depth));
         }
     }
 
@@ -152,7 +162,7 @@ impl Inner {
         if let Some(decision) = decision
             && self.depth < MAX_DEPTH
         {
-            self.layer = Some(Layer::at(decision.protocol, &self.conn, [false; 2], self.depth));
+            self.layer = Some(Layer::at(decision.protocol, &self.conn, self.middle, self.depth));
         }
         let Some(layer) = &mut self.layer else {
             return;

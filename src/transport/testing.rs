@@ -130,12 +130,16 @@ pub(super) fn check<P: Parser>(new: impl Fn() -> P, script: &Script, expected: &
     check_prefixes(new, script);
 }
 
-/// Every prefix of a script: no panic, and nothing that the whole does not begin with, apart
-/// from how it ends.
+/// Every prefix of a script (of a long one, some hundreds), and what holes make of it: no panic.
 fn check_prefixes<P: Parser>(new: impl Fn() -> P, script: &Script) {
     let mut prefix = Script::new();
-    for (dir, part) in placed(script, 1) {
+    let parts = placed(script, 1);
+    let stride = parts.len() / 300 + 1;
+    for (i, (dir, part)) in parts.into_iter().enumerate() {
         prefix.push((dir, part));
+        if i % stride != 0 {
+            continue;
+        }
         run(&mut new(), &prefix, usize::MAX);
         let mut holed = prefix.clone();
         holed.extend([(dir, StreamPart::Gap(3)), (dir, data(b"\r\n4\r\nabcd\r\n")), (dir, StreamPart::Lost)]);

@@ -15,8 +15,14 @@ use super::{Carrier, Decoded, IdValue, Item};
 /// are always there; `at`, `jsonLength` (length of a JSON payload, whose `length` is that of the message in wire
 /// format), `http` (first frame of a direction) and `carrier` where they say something.
 pub fn write(item: &Item<'_>, out: &mut Vec<u8>) {
-    let (frame, lane) = (item.frame, &item.frame.lane);
     out.push(b'{');
+    members(item, true, out);
+    out.extend_from_slice(b"}\n");
+}
+
+/// Appends the members of a frame's record, with or without its message.
+pub(super) fn members(item: &Item<'_>, with_message: bool, out: &mut Vec<u8>) {
+    let (frame, lane) = (item.frame, &item.frame.lane);
     push_key(out, "frame");
     push_number(out, item.number);
     push_key(out, "capture");
@@ -74,11 +80,12 @@ pub fn write(item: &Item<'_>, out: &mut Vec<u8>) {
         push_key(out, "http");
         push_http(out, head, item.show_secrets);
     }
-    push_key(out, "message");
-    if item.decoded.message.is_empty() {
-        out.extend_from_slice(b"null");
-    } else {
-        out.extend_from_slice(&item.decoded.message);
+    if with_message {
+        push_key(out, "message");
+        match item.decoded.message.as_slice() {
+            b"" => out.extend_from_slice(b"null"),
+            message => out.extend_from_slice(message),
+        }
     }
     push_key(out, "findings");
     out.push(b'[');
@@ -88,7 +95,7 @@ pub fn write(item: &Item<'_>, out: &mut Vec<u8>) {
         }
         push_finding(out, finding);
     }
-    out.extend_from_slice(b"]}\n");
+    out.push(b']');
 }
 
 fn push_bool(out: &mut Vec<u8>, value: bool) {
@@ -116,7 +123,7 @@ fn push_ids(out: &mut Vec<u8>, decoded: &Decoded) {
     out.push(b'}');
 }
 
-fn push_id(out: &mut Vec<u8>, value: &IdValue) {
+pub(super) fn push_id(out: &mut Vec<u8>, value: &IdValue) {
     match value {
         IdValue::Str(text) => push_string(out, text),
         IdValue::Uint(number) => push_number(out, *number),

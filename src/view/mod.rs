@@ -1,6 +1,7 @@
 //! Decoded frames for a person or a program: JSON Lines, text, hex, fields.
 //! Never reads a capture and never decides what a frame means.
 
+pub mod events;
 pub mod fields;
 pub mod jsonl;
 pub mod redact;
@@ -12,14 +13,7 @@ use crate::base::Finding;
 use crate::pdu::Frame;
 use crate::schema::TypeId;
 
-/// An id that a frame carries, or that its call has been joined to.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum IdValue {
-    /// Text.
-    Str(String),
-    /// A number; an absent field of a namespace where absent means 0 is 0.
-    Uint(u64),
-}
+pub use crate::session::IdValue;
 
 /// A message that arrived inside a field of another.
 #[derive(Clone, PartialEq, Debug)]

@@ -5,15 +5,16 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::{Result, bail};
 
+use rpcshark::base::Finding;
 use rpcshark::base::text::clean;
-use rpcshark::base::{Finding, Severity};
 use rpcshark::pipeline::{self, Expand, Job, Sink};
-use rpcshark::source::{self, Reader};
+use rpcshark::source;
 use rpcshark::view::fields::{Columns, Occurrence};
 use rpcshark::view::text::{Clock, Layout, TimeStyle};
 use rpcshark::view::{self, Item};
 
 use crate::cli::args::{Decode, Format, OutputOptions, Time};
+use crate::cli::captures::Captures;
 use crate::cli::exit::Exit;
 use crate::cli::expression::{self, Moment};
 use crate::cli::jq::{self, Jq, Outcome};
@@ -34,25 +35,7 @@ pub fn run(args: Decode) -> Result<Exit> {
     });
     let jq = jq.transpose()?;
     let options = setup::source(&args.input)?;
-    let mut failed = false;
-    let mut paths = Vec::new();
-    for path in &args.files {
-        match source::discover(path, &options) {
-            Ok(found) => {
-                let told = |level: &str, error: &source::Error| {
-                    report::line(&format!("{level}: {}", clean(&error.to_string())))
-                };
-                found.skipped.iter().for_each(|error| told("note: skipped", error));
-                found.failed.iter().for_each(|error| told("error", error));
-                failed |= !found.failed.is_empty();
-                paths.extend(found.captures);
-            }
-            Err(error) => {
-                failed = true;
-                report::line(&format!("error: {}", clean(&error.to_string())));
-            }
-        }
-    }
+    let mut captures = Captures::find(&args.files, &options);
     let columns = columns(&args.output)?;
     let layout = layout(&args.output);
     let render = |item: &Item<'_>, job: &Job, out: &mut Vec<u8>| match format {
@@ -81,18 +64,9 @@ pub fn run(args: Decode) -> Result<Exit> {
         jq_failed: false,
         jq_outputs: 0,
         written: 0,
-        failed,
+        failed: false,
     };
     output.begin(&columns)?;
-    let mut unopened = false;
-    let mut captures = paths.into_iter().filter_map(|path| match Reader::open(&path, &options) {
-        Ok(reader) => Some(reader),
-        Err(error) => {
-            unopened = true;
-            report::line(&format!("error: {}", clean(&error.to_string())));
-            None
-        }
-    });
     let summary = if output.limit == 0 {
         pipeline::Summary::default()
     } else {
@@ -103,7 +77,7 @@ pub fn run(args: Decode) -> Result<Exit> {
         writeln!(output.out, "{}", output.written)?;
     }
     output.out.flush()?;
-    let failed = output.failed || output.jq_failed || unopened;
+    let failed = output.failed || output.jq_failed || captures.failed;
     if !args.output.quiet {
         summarize(&summary);
     }
@@ -293,14 +267,7 @@ impl Sink for Output {
     }
 
     fn finding(&mut self, capture: &str, finding: &Finding) {
-        let level = match finding.severity {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        };
-        let place = finding.span.map(|s| format!(" at offset {}", s.start)).unwrap_or_default();
-        let text = clean(&finding.text);
-        report::line(&format!("{level}[{}]: {}{place}: {text}", finding.code.name(), clean(capture)));
+        report::finding(capture, finding);
     }
 
     fn error(&mut self, error: &source::Error) {

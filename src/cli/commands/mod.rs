@@ -1,6 +1,13 @@
 //! One command a file.
 //! Never shares state between them.
 
+pub mod blobs;
+pub mod check;
+mod correlated;
 pub mod decode;
+pub mod dialect;
+pub mod follow;
 pub mod encode;
 pub mod schema;
+pub mod stats;
+pub mod timeline;

@@ -2,9 +2,9 @@
 //! Never shows what it cannot tell: bytes that broke off a type with secrets are hidden whole.
 
 use crate::{
-    base::{Code, Severity, secret},
+    base::{Code, Limits, Severity, secret},
     message::{NodeKind, Tree, decode::decode, guess, path_of, wire},
-    schema::{FieldPlan, TypeId},
+    schema::{FieldPlan, Schema, TypeId},
 };
 
 use super::nested::MAX_LEVEL;
@@ -24,6 +24,11 @@ pub(super) struct Hidden {
 }
 
 impl Hidden {
+    /// How many paths are named.
+    pub fn paths(&self) -> usize {
+        self.paths.len()
+    }
+
     /// The finding's text, where something was hidden.
     pub fn text(&self) -> Option<String> {
         if self.count == 0 {
@@ -53,6 +58,16 @@ impl Writer<'_, '_> {
         if self.hidden.paths.len() < MAX_PATHS {
             let path = path_of(self.schema, self.tree, self.payload, at);
             self.hidden.paths.push(path);
+        }
+    }
+
+    /// Puts the field that was opened before the paths that its inside has named since.
+    pub(super) fn place_hidden(&mut self, since: usize) {
+        if since < self.hidden.paths.len() {
+            let outer = path_of(self.schema, self.tree, self.payload, self.at);
+            for path in self.hidden.paths.iter_mut().skip(since) {
+                *path = if path.is_empty() { outer.clone() } else { format!("{outer}.{path}") };
+            }
         }
     }
 
@@ -137,27 +152,47 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// The type as which bytes decode cleanly with a secret set: `inner`, or one that can stand alone.
     fn secret_message(&self, bytes: &[u8], inner: Option<TypeId>) -> Option<TypeId> {
-        if bytes.len() < MIN_TRIED || self.schema.secret_roots().is_empty() || !guess::is_message(bytes) {
-            return None;
-        }
-        let inner = inner.filter(|ty| self.schema.ty(*ty).reaches_secret);
-        let mut tree = Tree::new();
-        let mut findings = Vec::new();
-        inner.iter().chain(self.schema.secret_roots()).copied().find(|ty| {
-            findings.clear();
-            decode(self.schema, Some(*ty), bytes, self.options.limits, &mut tree, &mut findings);
-            let clean =
-                !findings.iter().any(|f| f.severity == Severity::Error || f.code == Code::ProtoUnknownField);
-            // What the schema says lies here needs no proof by a clean decode.
-            (clean || Some(*ty) == inner) && has_secret(self.schema, &tree)
-        })
+        secret_message(self.schema, self.options.limits, bytes, inner)
     }
 }
 
+/// Whether bytes, or what they are the hex or base64 of, decode as a message in which a secret is set.
+pub fn holds_secret(schema: &Schema, limits: &Limits, bytes: &[u8]) -> bool {
+    if schema.secret_roots().is_empty() || bytes.len() < MIN_TRIED {
+        return false;
+    }
+    let holds = |raw: &[u8]| secret_message(schema, limits, raw, None).is_some();
+    if bytes.iter().all(u8::is_ascii_hexdigit) {
+        let even = bytes.get(..bytes.len() & !1).unwrap_or_default();
+        return hex_simd::decode_to_vec(even).is_ok_and(|raw| holds(&raw));
+    }
+    let is_base64 = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
+    holds(bytes)
+        || bytes.iter().all(is_base64)
+            && base64_simd::forgiving_decode_to_vec(bytes).is_ok_and(|raw| holds(&raw))
+}
+
+/// The type as which bytes decode cleanly with a secret set: `inner`, or one that can stand alone.
+fn secret_message(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<TypeId>) -> Option<TypeId> {
+    if bytes.len() < MIN_TRIED || schema.secret_roots().is_empty() || !guess::is_message(bytes) {
+        return None;
+    }
+    let inner = inner.filter(|ty| schema.ty(*ty).reaches_secret);
+    let mut tree = Tree::new();
+    let mut findings = Vec::new();
+    inner.iter().chain(schema.secret_roots()).copied().find(|ty| {
+        findings.clear();
+        decode(schema, Some(*ty), bytes, limits, &mut tree, &mut findings);
+        let clean =
+            !findings.iter().any(|f| f.severity == Severity::Error || f.code == Code::ProtoUnknownField);
+        // What the schema says lies here needs no proof by a clean decode.
+        (clean || Some(*ty) == inner) && has_secret(schema, &tree)
+    })
+}
+
 /// Whether a secret field is set somewhere, or a message in which one can lie broke off.
-fn has_secret(schema: &crate::schema::Schema, tree: &Tree) -> bool {
+fn has_secret(schema: &Schema, tree: &Tree) -> bool {
     let mut parents: Vec<(u32, u32)> = Vec::new();
     for (at, node) in tree.nodes.iter().enumerate() {
         let at = at as u32;

@@ -263,3 +263,20 @@ fn memory_is_not_claimed() {
     parser.feed(Bytes::from(file), &mut out);
     assert!(parser.carry.capacity() < 1 << 20);
 }
+
+#[test]
+fn no_bytes_are_too_odd() {
+    let order = ByteOrder::Little;
+    let ng = [section(order), interface(order, 1, &[(9, vec![0xff])]), enhanced(order, 0, u64::MAX, b"abc")]
+        .concat();
+    let classic = pcap(0xa1b2_3c4d, order, &[b"abc", b"def"]);
+    for file in [ng, classic] {
+        for at in 0..file.len() {
+            for value in [0, 1, 0x0a, 0x7f, 0x80, 0xff] {
+                let mut file = file.clone();
+                file[at] = value;
+                assert_eq!(read(&file, file.len()), read(&file, 3), "{at}: {value}");
+            }
+        }
+    }
+}

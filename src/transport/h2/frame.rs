@@ -140,18 +140,28 @@ pub(super) enum Found {
     Not(usize),
 }
 
-/// Looks for the first offset at which two frame headers follow each other, or one frame
-/// ends just where the bytes do. `over`: no more bytes will come, so a single header must do.
+/// Looks for the first offset at which two frame headers follow each other. `over`: no more
+/// bytes will come, so a frame that ends just where they do counts, and failing all that a
+/// single header must do.
 pub(super) fn search(window: &[u8], from: usize, max_length: u32, over: bool) -> Found {
+    match scan(window, from, max_length, over.then_some(false)) {
+        Found::Not(_) if over => scan(window, from, max_length, Some(true)),
+        found => found,
+    }
+}
+
+/// `cut`: `None` where more bytes may come, else whether a frame may pass the end.
+fn scan(window: &[u8], from: usize, max_length: u32, cut: Option<bool>) -> Found {
     let mut at = from;
     while let Some(header) = header_at(window, at) {
         if header.is_plausible(max_length) {
             let next = at + FrameHeader::LEN + header.length as usize;
-            match header_at(window, next) {
-                Some(second) if second.is_plausible(max_length) => return Found::At(at),
-                Some(_) => {}
-                None if over => return Found::At(at),
-                None => return Found::Not(at),
+            match (header_at(window, next), cut) {
+                (Some(second), _) if second.is_plausible(max_length) => return Found::At(at),
+                (Some(_), _) => {}
+                (None, None) => return Found::Not(at),
+                (None, Some(cut)) if cut || next == window.len() => return Found::At(at),
+                (None, Some(_)) => {}
             }
         }
         at += 1;

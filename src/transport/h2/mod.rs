@@ -21,6 +21,10 @@ use headers::Fields;
 use hpack::{Decoder, Fault};
 use streams::Streams;
 
+/// Longest frame that a search waits for, whatever SETTINGS_MAX_FRAME_SIZE allows: so much is
+/// held meanwhile.
+const MAX_SEARCHED_FRAME: u32 = 1 << 20;
+
 /// One HTTP/2 connection, or what the capture has of it.
 pub struct Connection {
     conn: Arc<Conn>,
@@ -144,12 +148,15 @@ impl Connection {
             Item::Setting { id: frame::HEADER_TABLE_SIZE, value } => self.decoder(dir.flip()).allow(value),
             Item::Setting { id: frame::MAX_FRAME_SIZE, value } => {
                 let half = self.half(dir.flip());
-                half.max_frame = half.max_frame.max(value.min((1 << 24) - 1));
+                half.max_frame = half.max_frame.max(value.min(MAX_SEARCHED_FRAME));
             }
             Item::Setting { .. } => {}
             Item::Lost => {
                 self.decoder(dir).lose();
                 for stream in self.streams.begun(side) {
+                    if let Some(stream) = self.streams.open(stream) {
+                        stream.side(side).left = None;
+                    }
                     self.emit(stream, side, Place::default(), HttpPart::Gap(None), out);
                 }
             }
@@ -179,6 +186,11 @@ impl Connection {
         let Some(state) = self.streams.open(stream).map(|s| s.side(side)).filter(|s| !s.ended) else {
             return;
         };
+        state.left = match &part {
+            HttpPart::Body(bytes) => state.left.and_then(|left| left.checked_sub(bytes.len() as u64)),
+            HttpPart::Gap(Some(n)) => state.left.and_then(|left| left.checked_sub(*n)),
+            _ => None,
+        };
         // No head: the beginning of the body is not there either.
         let headless = !std::mem::replace(&mut state.begun, true);
         if headless {
@@ -201,6 +213,9 @@ impl Connection {
         self.make_room(cx, out);
         let Some(state) = self.streams.open(stream).map(|s| s.side(side)) else { return };
         if !std::mem::replace(&mut state.ended, true) {
+            // All of the body was there, END_STREAM only was not.
+            let whole = state.left == Some(0) && matches!(end, End::Closed | End::CaptureEnd);
+            let end = if whole { End::Complete } else { end };
             self.emit(stream, side, place, HttpPart::End(end), out);
         }
         self.streams.retire(stream);
@@ -233,7 +248,9 @@ impl Connection {
             && !std::mem::replace(told, true)
         {
             let text = "header fields refer to table entries that were sent before the capture can tell";
-            find(cx, Finding::new(Code::NetHpackLost, text), raw.place, frame::FrameHeader::LEN);
+            // What that costs is said of each call that cannot be typed without.
+            let finding = Finding::new(Code::NetHpackLost, text).severity(Severity::Note);
+            find(cx, finding, raw.place, frame::FrameHeader::LEN);
         }
         if let Some(promised) = raw.promised {
             if !std::mem::replace(&mut self.told_push, true) {
@@ -277,6 +294,7 @@ impl Connection {
             state.begun = true;
             if is_head {
                 state.headed = true;
+                state.left = fields.headers.get("content-length").and_then(|length| length.parse().ok());
                 let head = Arc::new(fields.into_head(side));
                 self.emit(stream, side, place, HttpPart::Head(head), out);
             } else {

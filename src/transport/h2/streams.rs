@@ -18,6 +18,8 @@ pub(super) struct SideState {
     pub headed: bool,
     /// It is over.
     pub ended: bool,
+    /// What `content-length` says is still to come, where it says so.
+    pub left: Option<u64>,
 }
 
 impl SideState {
@@ -77,12 +79,12 @@ impl Streams {
         self.with(|stream| stream.state(side).is_open())
     }
 
-    /// Streams not over on `side`: where the capture has that direction at all, those of
-    /// which only the other side was seen too.
+    /// Streams not over on `side`: where the capture has that direction at all, requests
+    /// without any response too.
     pub fn open_on(&self, side: Side, seen: bool) -> Vec<u32> {
         self.with(|stream| {
             let state = stream.state(side);
-            !state.ended && (seen || state.begun)
+            !state.ended && (state.begun || seen && side == Side::Response && stream.request.headed)
         })
     }
 

@@ -1,6 +1,8 @@
 //! One direction as HTTP/1 messages: header blocks, bodies in pieces, trailers.
 //! Never waits for a whole chunk, never parses a header block.
 
+mod holes;
+
 use std::collections::VecDeque;
 
 use bytes::Bytes;
@@ -11,7 +13,7 @@ use crate::transport::StreamPart;
 use crate::transport::feed::{Feed, Next, Place, Window};
 
 use super::parse::{Framing, chunk_size};
-use super::search::{self, Found, Want};
+use super::search;
 
 /// Longest chunk-size line, extensions included.
 const MAX_SIZE_LINE: usize = 4 << 10;
@@ -53,10 +55,14 @@ pub(super) enum Item {
 
 enum State {
     Head,
-    /// `chunks`: a chunk may be what is found.
+    /// `chunks`: a chunk may be what is found. `salvage`: what is passed over is the middle of
+    /// some body, for it follows a hole or begins the capture. `side`: whose heads are looked
+    /// for, as it was known when the search began.
     Search {
         window: Window,
         chunks: bool,
+        salvage: bool,
+        side: Option<Side>,
     },
     Length(u64),
     Size,
@@ -165,7 +171,7 @@ impl Half {
     /// The head just given is none.
     pub fn reject(&mut self) {
         self.open = false;
-        self.lose(true);
+        self.lose(true, false);
     }
 
     /// What comes now is not HTTP/1, or that is not known yet.
@@ -226,7 +232,7 @@ impl Half {
                     _ => {
                         self.place = self.feed.place();
                         self.odd("expected a line end after a chunk, found other bytes");
-                        self.lose_chunks();
+                        self.lose_chunks(false);
                         return;
                     }
                 }
@@ -280,14 +286,16 @@ impl Half {
         let whole = self.gather(limits.max_header_block);
         let first = self.block.get(..32).unwrap_or(&self.block);
         if !search::may_be_head(first, self.side) {
-            if self.begun && !self.missed {
+            let broken = self.begun && !self.missed;
+            // How much of the line is there depends on how the bytes were split: the first counts.
+            self.give_back();
+            if broken {
                 self.odd("expected a start line, found other bytes");
             }
-            self.give_back();
-            self.lose(true);
+            self.lose(true, !broken);
         } else if self.block.len() > limits.max_header_block {
             self.too_long(limits);
-            self.lose(true);
+            self.lose(true, false);
         } else if whole && self.at_blank_line() {
             self.begun = true;
             let block = self.take_block();
@@ -306,7 +314,7 @@ impl Half {
             None => {
                 self.odd("expected the size of a chunk, found other bytes");
                 self.give_back();
-                self.lose_chunks();
+                self.lose_chunks(false);
             }
         }
         self.take_block();
@@ -317,7 +325,7 @@ impl Half {
         if self.block.len() > limits.max_header_block {
             self.too_long(limits);
             self.complete();
-            self.lose(true);
+            self.lose(true, false);
         } else if whole && self.at_blank_line() {
             let block = self.take_block();
             if block.len() > 2 {
@@ -331,110 +339,6 @@ impl Half {
         self.open = false;
         self.state = State::Head;
         self.ready.push_back(Item::Complete { time: self.place.time });
-    }
-
-    /// Goes on where a head or a chunk is found; `over` where the window will not grow.
-    /// Whether one was.
-    fn search(&mut self, over: bool) -> bool {
-        let State::Search { window, chunks } = &mut self.state else { return false };
-        let want = Want { side: self.side, chunks: *chunks, at_start: !window.moved, over };
-        match search::search(window.bytes(), window.from, want) {
-            Found::Head(at) => {
-                std::mem::take(window).release(at, &mut self.feed);
-                if self.open {
-                    self.complete();
-                }
-                self.state = State::Head;
-                true
-            }
-            Found::Chunk(at) => {
-                std::mem::take(window).release(at, &mut self.feed);
-                if std::mem::replace(&mut self.open, true) {
-                    self.missed = false;
-                } else {
-                    self.ready.push_back(Item::Headless);
-                }
-                self.state = State::Size;
-                true
-            }
-            Found::Not(at) => {
-                window.from = at;
-                window.discard(at);
-                if over {
-                    *window = Window::default();
-                }
-                false
-            }
-        }
-    }
-
-    /// The place in the stream is lost.
-    fn lose(&mut self, chunks: bool) {
-        self.take_block();
-        if matches!(self.state, State::Over) {
-            return;
-        }
-        self.missed = true;
-        self.state = State::Search { window: Window::default(), chunks };
-    }
-
-    fn lose_chunks(&mut self) {
-        self.ready.push_back(Item::Gap(None));
-        self.lose(true);
-    }
-
-    fn gap(&mut self, length: Option<u64>) {
-        if length == Some(0) {
-            return;
-        }
-        match (&mut self.state, length) {
-            (State::Over | State::Held, _) => {}
-            (State::Search { window, .. }, _) => *window = Window::default(),
-            (State::UntilClose, n) => self.ready.push_back(Item::Gap(n)),
-            (State::Length(left) | State::Chunk(left), Some(n)) if n <= *left => {
-                *left -= n;
-                self.ready.push_back(Item::Gap(Some(n)));
-            }
-            (State::Length(left), Some(_)) => {
-                let left = *left;
-                self.ready.push_back(Item::Gap(Some(left)));
-                self.complete();
-                self.lose(true);
-            }
-            (State::Length(_), None) => {
-                self.ready.push_back(Item::Gap(None));
-                self.lose(false);
-            }
-            // The line end after the chunk is of two bytes, as everyone sends it.
-            (State::Chunk(left), Some(n)) if n - *left <= 2 => {
-                let (left, past) = (*left, n - *left);
-                self.ready.push_back(Item::Gap(Some(left)));
-                self.state = if past == 2 { State::Size } else { State::ChunkEnd(true) };
-            }
-            (State::ChunkEnd(seen), Some(n)) if n == if *seen { 1 } else { 2 } => self.state = State::Size,
-            (State::Chunk(_) | State::ChunkEnd(_) | State::Size, _) => self.lose_chunks(),
-            (State::Trailers, _) => {
-                self.complete();
-                self.lose(true);
-            }
-            (State::Head, _) => {
-                self.cut_head();
-                self.lose(true);
-            }
-        }
-    }
-
-    /// The lines of a head that are there before a hole or the end; its first must be whole.
-    fn cut_head(&mut self) {
-        if self.line == 0 {
-            return;
-        }
-        let mut block = self.take_block();
-        block.truncate(memchr::memrchr(b'\n', &block).map_or(0, |at| at + 1));
-        block.extend_from_slice(b"\r\n");
-        self.open = true;
-        self.ready.push_back(Item::Head { block, place: self.place, cut: true });
-        self.ready.push_back(Item::Gap(None));
     }
 
     fn over(&mut self, part: StreamPart) {
@@ -470,7 +374,9 @@ impl Half {
 
     fn odd(&mut self, text: &str) {
         let code = Code::NetHttp;
-        let (text, place, len) = (text.to_owned(), self.place, self.block.len().max(1));
+        let (text, place) = (text.to_owned(), self.place);
+        // How far the oddity goes is not known, only where it begins.
+        let len = 1;
         self.ready.push_back(Item::Odd { code, severity: code.severity(), text, place, len });
     }
 }

@@ -133,8 +133,8 @@ fn status_line(bytes: &[u8]) -> Match {
 
 /// A known method, a target and the version, to the end of the line.
 fn request_line(bytes: &[u8]) -> Match {
-    let method = METHODS.iter().map(|method| (begins(bytes, method), method.len()));
-    let Some((known, skip)) = method.filter(|(known, _)| *known != Match::No).next() else {
+    let mut method = METHODS.iter().map(|method| (begins(bytes, method), method.len()));
+    let Some((known, skip)) = method.find(|(known, _)| *known != Match::No) else {
         return Match::No;
     };
     if known == Match::More {
@@ -162,7 +162,7 @@ fn request_line(bytes: &[u8]) -> Match {
 }
 
 /// A chunk-size line whose chunk ends with a line end. `bare`: nothing led up to it, so that
-/// a last, long or cut chunk (which say little) is not believed. `cut`: the end is not there.
+/// a long or cut chunk is not believed. `cut`: the end is not there.
 fn chunk(bytes: &[u8], bare: bool, cut: bool) -> Match {
     let line = bytes.get(..MAX_SIZE_LINE).unwrap_or(bytes);
     if !line.first().is_none_or(u8::is_ascii_hexdigit) {
@@ -176,9 +176,6 @@ fn chunk(bytes: &[u8], bare: bool, cut: bool) -> Match {
     let (line, data) = bytes.split_at_checked(end + 1).unwrap_or_default();
     let digits = line.iter().take_while(|b| b.is_ascii_hexdigit()).count();
     let Some(size) = chunk_size(line).filter(|_| digits <= 8) else { return Match::No };
-    if size == 0 && bare {
-        return Match::No;
-    }
     if size > MAX_CHECKED {
         return if bare { Match::No } else { Match::Yes };
     }
@@ -187,7 +184,7 @@ fn chunk(bytes: &[u8], bare: bool, cut: bool) -> Match {
         [b'\n', ..] | [b'\r', b'\n', ..] => Match::Yes,
         [] | [b'\r'] => cut,
         // Trailers.
-        [octet, ..] if size == 0 && octet.is_ascii_alphabetic() => Match::Yes,
+        [octet, ..] if size == 0 && !bare && octet.is_ascii_alphabetic() => Match::Yes,
         _ => Match::No,
     }
 }

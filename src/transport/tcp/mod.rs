@@ -124,6 +124,10 @@ impl Connection {
                 Some(_) => other(side),
             }));
             self.side_mut(side).syn(segment.sequence_number);
+            // A SYN's acknowledgment can only be that of the other SYN, seen or not.
+            if let Some(acknowledgment_number) = segment.acknowledgment_number {
+                self.side_mut(other(side)).syn(acknowledgment_number.wrapping_sub(1));
+            }
         }
         if let Some(acknowledgment_number) = segment.acknowledgment_number {
             self.side_mut(other(side)).acknowledge(acknowledgment_number);

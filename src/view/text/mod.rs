@@ -3,7 +3,9 @@
 
 mod head;
 mod hex;
+pub mod label;
 mod short;
+pub mod timeline;
 mod tree;
 
 use std::fmt::Write;
@@ -18,6 +20,7 @@ use crate::schema::Schema;
 use super::Item;
 
 pub use hex::dump;
+pub use short::message as short;
 
 /// How times are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

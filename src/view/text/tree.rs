@@ -9,6 +9,7 @@ use colored::Colorize;
 use crate::base::secret::mask;
 use crate::base::text::{push_clean, push_clean_bytes};
 use crate::base::{Limits, Timestamp};
+use crate::message::json::holds_secret;
 use crate::message::{self, Node, NodeKind, Tree};
 use crate::schema::{FieldPlan, Kind, Schema, TypeId};
 
@@ -52,7 +53,7 @@ pub fn secret_spans(item: &Item<'_>, schema: &Schema) -> Vec<Range<usize>> {
     let mut at = 0;
     while let Some(node) = tree.node(at) {
         let field = tree.type_of(tree.parent(at)).and_then(|ty| schema.ty(ty).field(node.field));
-        if hidden(field, node, &item.decoded.payload) {
+        if hidden(schema, field, node, &item.decoded.payload) {
             spans.push(node.start as usize..node.end as usize);
         }
         at += 1;
@@ -60,11 +61,13 @@ pub fn secret_spans(item: &Item<'_>, schema: &Schema) -> Vec<Range<usize>> {
     spans
 }
 
-fn hidden(field: Option<&FieldPlan>, node: &Node, payload: &[u8]) -> bool {
+fn hidden(schema: &Schema, field: Option<&FieldPlan>, node: &Node, payload: &[u8]) -> bool {
     if field.is_some_and(|f| f.annotation.secret || f.annotation.carrier.is_some()) {
         return true;
     }
-    matches!(node.kind, NodeKind::Bytes | NodeKind::Text) && mask(node.bytes(payload)).is_some()
+    let bytes = node.bytes(payload);
+    matches!(node.kind, NodeKind::Bytes | NodeKind::Text)
+        && (mask(bytes).is_some() || holds_secret(schema, &Limits::default(), bytes))
 }
 
 fn line(
@@ -93,7 +96,7 @@ fn line(
         };
         let _ = write!(out, " {}", format!("{} {kind}", field.number).dimmed());
     }
-    if !show_secrets && hidden(field, node, payload) {
+    if !show_secrets && hidden(schema, field, node, payload) {
         let _ = writeln!(out, " {}", REDACTED.yellow());
         return;
     }

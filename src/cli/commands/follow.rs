@@ -1,0 +1,128 @@
+//! `follow`: what was said, put together from its pieces.
+//! Never prints a piece twice.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+
+use rpcshark::base::{Finding, secret};
+use rpcshark::pipeline::{Correlated, Sink};
+use rpcshark::session::{Event, RunText, Session};
+use rpcshark::source;
+use rpcshark::view::events;
+
+use crate::cli::args::{Follow, Format};
+use crate::cli::commands::correlated::{self, Out};
+use crate::cli::exit::Exit;
+
+/// Runs the command.
+pub fn run(args: Follow) -> Result<Exit> {
+    let config = correlated::config(&args.schema, &args.input, &args.output)?;
+    let known: Vec<&str> = config.plan.streams.iter().map(|s| &*s.name).collect();
+    for name in args.stream.iter().filter(|s| s.as_str() != "all") {
+        if !known.contains(&name.as_str()) {
+            let mut names = known.clone();
+            names.sort_unstable();
+            names.dedup();
+            let shown = rpcshark::base::text::clean(name);
+            anyhow::bail!("--stream: no stream '{shown}' (known: all {})", names.join(" "));
+        }
+    }
+    let mut sink = Texts {
+        out: correlated::out(),
+        streams: args.stream,
+        json: matches!(args.output.format, Some(Format::Jsonl | Format::Json)),
+        show_secrets: args.output.show_secrets,
+        texts: Vec::new(),
+        failed: false,
+    };
+    let (_, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
+    sink.print()?;
+    sink.out.flush()?;
+    Ok(if failed || sink.failed { Exit::Unusable } else { Exit::Done })
+}
+
+struct Texts {
+    out: Out,
+    streams: Vec<String>,
+    json: bool,
+    show_secrets: bool,
+    texts: Vec<RunText>,
+    failed: bool,
+}
+
+impl Texts {
+    fn take(&mut self, events: &[Event]) {
+        for event in events {
+            if let Event::Text(text) = event {
+                self.texts.push(text.clone());
+            }
+        }
+    }
+
+    fn print(&mut self) -> io::Result<()> {
+        for said in &self.texts {
+            let wanted = |s: &String| s == "all" || *s == said.stream;
+            if !self.streams.iter().any(wanted) {
+                continue;
+            }
+            let whole = said.text();
+            // A secret cut across two pieces is whole here.
+            let hidden = if self.show_secrets { None } else { secret::mask_text(&whole) };
+            let text = hidden.as_deref().unwrap_or(&whole);
+            if self.json {
+                let mut line = Vec::new();
+                events::text(said, text, &mut line);
+                self.out.write_all(&line)?;
+            } else {
+                let text = lines(text);
+                self.out.write_all(text.as_bytes())?;
+                if !text.ends_with('\n') {
+                    self.out.write_all(b"\n")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Text with its line breaks and tabs, every other unsafe character escaped.
+fn lines(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for part in text.split_inclusive(['\n', '\t']) {
+        let (body, end) = match part.strip_suffix(['\n', '\t']) {
+            Some(body) => (body, &part[body.len()..]),
+            None => (part, ""),
+        };
+        rpcshark::base::text::push_clean(&mut out, body.strip_suffix('\r').unwrap_or(body));
+        out.push_str(end);
+    }
+    out
+}
+
+impl Sink for Texts {
+    fn frames(&mut self, _: &[Vec<u8>]) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
+        self.take(frame.events);
+        Ok(true)
+    }
+
+    fn finished(&mut self, _: &Session<'_>, events: &[Event]) -> io::Result<()> {
+        self.take(events);
+        Ok(())
+    }
+
+    fn idle(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finding(&mut self, _: &str, _: &Finding) {}
+
+    fn error(&mut self, error: &source::Error) {
+        self.failed = true;
+        correlated::told(error);
+    }
+}

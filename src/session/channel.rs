@@ -1,0 +1,305 @@
+//! One run: its calls, its open stages, its numbers, what it said and how it ended.
+//! Never outlives its settling; what stays is in the model.
+
+use smallvec::SmallVec;
+
+use crate::base::Timestamp;
+use crate::dialect::{Plan, Unit};
+
+use super::digest::Digest;
+use super::ending::Signs;
+use super::model::{Model, merge};
+use super::order::Sequence;
+use super::replay::Replay;
+use super::text::Texts;
+use super::{At, IdValue, Input, Mark, Outcome};
+
+/// A level that is open.
+struct Open {
+    level: u16,
+    id: Option<IdValue>,
+    stage: u32,
+}
+
+/// The calls that share the id of a run.
+pub(super) struct Channel {
+    /// The level that it is one of.
+    pub level: u16,
+    pub id: Option<IdValue>,
+    pub conversation: Option<IdValue>,
+    pub first: At,
+    pub last: At,
+    /// The call whose response is the run's stream, the latest.
+    pub stream: Option<u64>,
+    pub signs: Signs,
+    pub replay: Replay,
+    pub sequences: SmallVec<[(u16, Sequence); 1]>,
+    pub texts: Texts,
+    pub text_bytes: usize,
+    pub stage: Option<u32>,
+    pub outcome_sent: bool,
+    /// Whether it is known to be a run: something of it was opened, or its stream was seen.
+    pub begun: bool,
+    /// Whether anything was captured that the client sent.
+    pub heard: bool,
+    totals: Vec<(u16, f64)>,
+    between: Vec<(u16, Option<At>, Option<At>)>,
+    open: Vec<Open>,
+}
+
+impl Channel {
+    pub(super) fn new(level: u16, id: Option<IdValue>, at: At) -> Self {
+        Self {
+            level,
+            id,
+            conversation: None,
+            first: at,
+            last: at,
+            stream: None,
+            signs: Signs::default(),
+            replay: Replay::default(),
+            sequences: SmallVec::new(),
+            texts: Texts::default(),
+            text_bytes: 0,
+            stage: None,
+            outcome_sent: false,
+            begun: false,
+            heard: false,
+            totals: Vec::new(),
+            between: Vec::new(),
+            open: Vec::new(),
+        }
+    }
+
+    pub(super) fn sequence(&mut self, tunnel: u16) -> &mut Sequence {
+        let at = match self.sequences.iter().position(|(t, _)| *t == tunnel) {
+            Some(at) => at,
+            None => {
+                self.sequences.push((tunnel, Sequence::default()));
+                self.sequences.len() - 1
+            }
+        };
+        &mut self.sequences[at].1
+    }
+
+    /// The run's own stage, made when the first frame comes.
+    pub(super) fn own_stage(
+        &mut self,
+        plan: &Plan,
+        model: &mut Model,
+        input: &Input<'_>,
+        at: &At,
+        max: usize,
+    ) -> Option<u32> {
+        let level = plan.levels.get(usize::from(self.level));
+        if self.stage.is_none() {
+            self.stage = model.add(self.level, self.id.clone(), None, at, max);
+        }
+        let stage = self.stage?;
+        if let (Some(outer), Some(id)) = (level.and_then(|l| l.within), &self.conversation)
+            && model.stage(stage).is_some_and(|s| s.parent.is_none())
+        {
+            let first = self.first;
+            let parent = model.outer(outer, id, &first, max);
+            if let Some(own) = model.stage(stage) {
+                own.parent = parent;
+            }
+        }
+        let namespace = level.and_then(|l| l.namespace).and_then(|n| plan.namespaces.get(usize::from(n)));
+        if let (Some(namespace), Some(head)) = (namespace, input.head) {
+            for value in namespace.mention_headers.iter().filter_map(|h| head.headers.get(h)) {
+                let value = IdValue::Str(value.to_owned());
+                if let Some(own) = model.stage(stage).filter(|_| self.id.as_ref() != Some(&value))
+                    && own.points_to.len() < 8
+                    && !own.points_to.contains(&value)
+                {
+                    own.points_to.push(value);
+                }
+            }
+        }
+        Some(stage)
+    }
+
+    /// Opens what a frame opens, and says where the frame belongs.
+    pub(super) fn place(
+        &mut self,
+        plan: &Plan,
+        model: &mut Model,
+        said: &Digest,
+        at: &At,
+        max: usize,
+    ) -> Option<u32> {
+        let own = self.level;
+        for (level, id) in said.opens.iter().filter(|(level, _)| *level != own) {
+            self.begin(plan, model, *level, id, at, max);
+        }
+        let by_id = |o: &&Open| {
+            let namespace = plan.levels.get(usize::from(o.level)).and_then(|l| l.namespace);
+            namespace
+                .zip(o.id.as_ref())
+                .is_some_and(|(n, id)| said.ids.iter().any(|(m, v)| *m == n && v == id))
+        };
+        let named = self.open.iter().rev().find(by_id).map(|o| o.stage);
+        // What has no stage of its own belongs to the innermost level that holds others.
+        let holds = |level: u16| plan.levels.iter().any(|l| l.within == Some(level));
+        let stage =
+            named.or_else(|| self.open.iter().rev().find(|o| holds(o.level)).map(|o| o.stage)).or(self.stage);
+        for (level, rank, text) in &said.titles {
+            let target = self.stage_of(*level).or(stage);
+            if let Some(found) =
+                target.and_then(|s| model.stage(s)).filter(|s| s.level == *level && *rank < s.rank)
+            {
+                found.rank = *rank;
+                found.title = Some(text.to_string());
+            }
+        }
+        stage
+    }
+
+    fn stage_of(&self, level: u16) -> Option<u32> {
+        if level == self.level {
+            return self.stage;
+        }
+        self.open.iter().rev().find(|o| o.level == level).map(|o| o.stage)
+    }
+
+    fn begin(
+        &mut self,
+        plan: &Plan,
+        model: &mut Model,
+        level: u16,
+        id: &Option<IdValue>,
+        at: &At,
+        max: usize,
+    ) {
+        if id.is_some() && self.open.iter().any(|o| o.level == level && o.id == *id) {
+            return;
+        }
+        if id.is_none() {
+            self.drop_level(plan, level);
+        }
+        let mut parent = None;
+        let mut around = plan.levels.get(usize::from(level)).and_then(|l| l.within);
+        for _ in 0..16 {
+            let Some(outer) = around.filter(|_| parent.is_none()) else { break };
+            parent = self.stage_of(outer);
+            around = plan.levels.get(usize::from(outer)).and_then(|l| l.within);
+        }
+        if let Some(stage) = model.add(level, id.clone(), parent.or(self.stage), at, max) {
+            self.open.push(Open { level, id: id.clone(), stage });
+        }
+    }
+
+    /// Ends what a frame ends; after its frame has been placed.
+    pub(super) fn close(&mut self, plan: &Plan, model: &mut Model, said: &Digest, at: &At) {
+        for (level, id) in &said.closes {
+            let found = self.open.iter().rposition(|o| o.level == *level && (id.is_none() || o.id == *id));
+            let stage = match found {
+                Some(found) => Some(self.open.remove(found).stage),
+                None if *level == self.level => self.stage,
+                None => None,
+            };
+            if let Some(stage) = stage.and_then(|s| model.stage(s)) {
+                stage.closed = Some(Mark::from(at));
+            }
+            if found.is_some() {
+                self.drop_inside(plan, *level);
+            }
+        }
+    }
+
+    fn drop_level(&mut self, plan: &Plan, level: u16) {
+        self.open.retain(|o| o.level != level);
+        self.drop_inside(plan, level);
+    }
+
+    /// What is open inside a level that has ended ends with it, unless another of the level is open.
+    fn drop_inside(&mut self, plan: &Plan, level: u16) {
+        if self.open.iter().any(|o| o.level == level) {
+            return;
+        }
+        let inside = |mut at: u16| {
+            for _ in 0..16 {
+                match plan.levels.get(usize::from(at)).and_then(|l| l.within) {
+                    Some(outer) if outer == level => return true,
+                    Some(outer) => at = outer,
+                    None => return false,
+                }
+            }
+            false
+        };
+        // A call may go on after its step: only what follows one another in time ends so.
+        let timely = |l: u16| plan.levels.get(usize::from(l)).is_some_and(|l| l.namespace.is_none());
+        self.open.retain(|o| !(inside(o.level) && (timely(level) || timely(o.level))));
+    }
+
+    /// Takes in what is counted and timed.
+    pub(super) fn count(
+        &mut self,
+        plan: &Plan,
+        model: &mut Model,
+        said: &Digest,
+        at: &At,
+        stage: Option<u32>,
+    ) {
+        for (measure, value) in &said.measures {
+            merge(plan, &mut self.totals, *measure, *value);
+            let level = plan.measures.get(usize::from(*measure)).and_then(|m| m.level);
+            let own =
+                stage.filter(|s| level.is_some() && model.stages.get(*s as usize).map(|s| s.level) == level);
+            let target = own.or_else(|| self.stage_of(level?)).or(self.stage);
+            if let Some(target) = target {
+                model.measure(plan, target, *measure, *value);
+            }
+        }
+        for measure in &said.since {
+            let slot = self.slot(*measure);
+            slot.1 = slot.1.or(Some(*at));
+        }
+        for measure in &said.until {
+            let slot = self.slot(*measure);
+            slot.2 = slot.2.or(Some(*at));
+        }
+    }
+
+    fn slot(&mut self, measure: u16) -> &mut (u16, Option<At>, Option<At>) {
+        let found = self.between.iter().position(|(m, ..)| *m == measure);
+        let at = found.unwrap_or_else(|| {
+            self.between.push((measure, None, None));
+            self.between.len() - 1
+        });
+        &mut self.between[at]
+    }
+
+    /// How the run ended.
+    pub(super) fn outcome(&mut self, plan: &Plan) -> Outcome {
+        let (ending, reason) = self.signs.judge(plan);
+        let tokens = |m: u16| plan.measures.get(usize::from(m)).is_some_and(|m| m.unit == Unit::Tokens);
+        let mut measures: Vec<(u16, f64)> = self.totals.clone();
+        let mut ttft_ms = None;
+        for (measure, since, until) in &self.between {
+            let elapsed = since.as_ref().zip(until.as_ref()).and_then(|(since, until)| since.until(until));
+            if let Some(elapsed) = elapsed.map(|n| n as f64 / 1e6) {
+                measures.push((*measure, elapsed));
+                ttft_ms = ttft_ms.or(Some(elapsed));
+            }
+        }
+        measures.sort_by_key(|(m, _)| *m);
+        let (tokens, measures) = measures.into_iter().partition(|(m, _)| tokens(*m));
+        let ms =
+            |from: Option<Timestamp>, to: Option<Timestamp>| Some(to?.0.checked_sub(from?.0)? as f64 / 1e6);
+        Outcome {
+            run: self.id.clone(),
+            conversation: self.conversation.clone(),
+            ending,
+            reason,
+            tokens,
+            measures,
+            ttft_ms,
+            duration_ms: ms(self.first.time, self.last.time).filter(|_| self.first.timed),
+            began: self.first.time,
+            frames: (self.first.frame, self.last.frame),
+            stage: self.stage,
+        }
+    }
+}

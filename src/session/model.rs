@@ -1,0 +1,143 @@
+//! What a timeline is drawn from: levels within levels, each with its time, frames and numbers.
+//! Never holds a message; bounded by its limit.
+
+use std::collections::HashMap;
+
+use crate::base::Timestamp;
+use crate::dialect::Plan;
+
+use super::{At, IdValue, Link, Notice, Outcome};
+
+/// A frame and its time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark {
+    /// The frame's number.
+    pub frame: u64,
+    /// When.
+    pub time: Option<Timestamp>,
+}
+
+impl From<&At> for Mark {
+    fn from(at: &At) -> Self {
+        Self { frame: at.frame, time: at.time }
+    }
+}
+
+/// One of a level: a conversation, a run, a turn, a step, a call.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stage {
+    /// The level, a place in the plan.
+    pub level: u16,
+    /// Its id, where the level has ids.
+    pub id: Option<IdValue>,
+    /// What heads it.
+    pub title: Option<String>,
+    /// The stage around it.
+    pub parent: Option<u32>,
+    /// Its first frame.
+    pub first: Mark,
+    /// Its last frame so far.
+    pub last: Mark,
+    /// The frame that closed it.
+    pub closed: Option<Mark>,
+    /// Frames that belong to it and to no stage in it.
+    pub frames: u64,
+    /// Its measures.
+    pub measures: Vec<(u16, f64)>,
+    /// Ids that its first call points to: the run it retries, or the one it is part of.
+    pub points_to: Vec<IdValue>,
+    /// How preferred its title is; lower is better.
+    pub(super) rank: u16,
+}
+
+/// The whole.
+#[derive(Clone, Default, Debug)]
+pub struct Model {
+    /// Stages, in order of appearance; `parent` is a place in this list.
+    pub stages: Vec<Stage>,
+    /// Links, as they became final.
+    pub links: Vec<Link>,
+    /// Findings.
+    pub notices: Vec<Notice>,
+    /// Outcomes.
+    pub outcomes: Vec<Outcome>,
+    /// By level and id, stages around runs.
+    outer: HashMap<(u16, IdValue), u32>,
+}
+
+impl Model {
+    /// The stages right below one (`None`: the outermost), in order of appearance.
+    pub fn below(&self, stage: Option<u32>) -> impl Iterator<Item = (u32, &Stage)> {
+        self.stages.iter().enumerate().filter(move |(_, s)| s.parent == stage).map(|(i, s)| (i as u32, s))
+    }
+
+    pub(super) fn add(
+        &mut self,
+        level: u16,
+        id: Option<IdValue>,
+        parent: Option<u32>,
+        at: &At,
+        max: usize,
+    ) -> Option<u32> {
+        if self.stages.len() >= max {
+            return None;
+        }
+        let mark = Mark::from(at);
+        self.stages.push(Stage {
+            level,
+            id,
+            title: None,
+            parent,
+            first: mark,
+            last: mark,
+            closed: None,
+            frames: 0,
+            measures: Vec::new(),
+            points_to: Vec::new(),
+            rank: u16::MAX,
+        });
+        Some((self.stages.len() - 1) as u32)
+    }
+
+    /// The stage around a run, by its id.
+    pub(super) fn outer(&mut self, level: u16, id: &IdValue, at: &At, max: usize) -> Option<u32> {
+        let key = (level, id.clone());
+        if let Some(stage) = self.outer.get(&key) {
+            return Some(*stage);
+        }
+        let stage = self.add(level, Some(id.clone()), None, at, max)?;
+        self.outer.insert(key, stage);
+        Some(stage)
+    }
+
+    pub(super) fn stage(&mut self, stage: u32) -> Option<&mut Stage> {
+        self.stages.get_mut(stage as usize)
+    }
+
+    /// A frame belongs to a stage: it and what is around it reach to it.
+    pub(super) fn touch(&mut self, stage: u32, at: &At) {
+        let mut next = Some(stage);
+        if let Some(own) = self.stage(stage) {
+            own.frames += 1;
+        }
+        for _ in 0..16 {
+            let Some(found) = next.and_then(|n| self.stage(n)) else { return };
+            found.last = Mark::from(at);
+            next = found.parent;
+        }
+    }
+
+    pub(super) fn measure(&mut self, plan: &Plan, stage: u32, measure: u16, value: f64) {
+        let Some(found) = self.stage(stage) else { return };
+        merge(plan, &mut found.measures, measure, value);
+    }
+}
+
+/// Adds a value to a list of measures.
+pub(super) fn merge(plan: &Plan, list: &mut Vec<(u16, f64)>, measure: u16, value: f64) {
+    let take = plan.measures.get(usize::from(measure)).map(|m| m.take).unwrap_or_default();
+    match list.iter_mut().find(|(m, _)| *m == measure) {
+        Some((_, old)) => *old = take.merge(*old, value),
+        None => list.push((measure, value)),
+    }
+}
