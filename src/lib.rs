@@ -14,6 +14,7 @@
 
 pub mod base;
 pub mod dialect;
+pub mod diff;
 pub mod exchange;
 pub mod frame;
 pub mod message;

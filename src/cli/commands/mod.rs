@@ -5,6 +5,7 @@ pub mod blobs;
 pub mod check;
 mod correlated;
 pub mod decode;
+pub mod diff;
 pub mod follow;
 pub mod schema;
 pub mod stats;
