@@ -133,7 +133,7 @@ pub(super) fn named(value: &mut Value, ids: &Bijection<'_>, left: bool, group: u
     match value {
         Value::String(text) => match ids.name(left, group, text) {
             Some(name) => *text = name,
-            None => *text = plain(text).to_owned(),
+            None => *text = super::secret::shown(plain(text)).to_owned(),
         },
         Value::Array(elements) => elements.iter_mut().for_each(|v| named(v, ids, left, group)),
         Value::Object(object) => {

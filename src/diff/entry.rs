@@ -112,9 +112,8 @@ pub(super) fn unknown_by_number(value: &mut Value) {
             let mut by_number = serde_json::Map::new();
             for mut field in std::mem::take(fields) {
                 let number = field.get("number").map(Value::to_string).unwrap_or_default();
-                if let Some(field) = field.as_object_mut() {
-                    field.shift_remove("number");
-                }
+                let wire = field.get("wire").and_then(Value::as_str).unwrap_or_default().to_owned();
+                field = serde_json::json!({ wire: field["value"].take() });
                 match by_number.entry(number).or_insert_with(|| Value::Array(Vec::new())) {
                     Value::Array(list) => list.push(field),
                     _ => {}

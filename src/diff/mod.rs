@@ -10,6 +10,7 @@ mod entry;
 mod ids;
 mod path;
 mod record;
+mod secret;
 
 use std::collections::HashMap;
 
@@ -81,6 +82,8 @@ pub struct Input<'a> {
     pub ty: Option<TypeId>,
     /// The message as JSON.
     pub message: &'a [u8],
+    /// The bytes that it was decoded from.
+    pub payload: &'a [u8],
     /// What records call it; for frames that are no messages.
     pub kind: Option<&'a str>,
     /// What an end of stream says; `None` for a message.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::base::secret;
+use crate::base::{Limits, secret};
 use crate::session::essence::{self, Essence, How, MARK, Piece};
 use crate::session::{Id, Model};
 
@@ -14,6 +14,9 @@ use super::entry::{Entry, hash, is_ids_alone, unknown_by_number};
 use super::ids::Table;
 use super::path::filter;
 use super::{Group, Input, Lane, Options, Recording, Side};
+
+/// A shorter id may be any word.
+const TELLING: usize = 6;
 
 /// A message, before its pieces are joined with those around it.
 struct Early {
@@ -48,22 +51,27 @@ enum Key {
 pub struct Recorder<'a> {
     essence: &'a Essence<'a>,
     options: &'a Options,
+    limits: &'a Limits,
     groups: Vec<Building>,
     keys: HashMap<Key, usize>,
     calls: HashMap<u64, usize>,
     kinds: HashSet<Arc<str>>,
+    /// Ids seen, to be known again inside JSON.
+    known: HashMap<Box<str>, u16>,
 }
 
 impl<'a> Recorder<'a> {
     /// A recorder under the rules of the dialects.
-    pub fn new(essence: &'a Essence<'a>, options: &'a Options) -> Self {
+    pub fn new(essence: &'a Essence<'a>, options: &'a Options, limits: &'a Limits) -> Self {
         Self {
             essence,
             options,
+            limits,
             groups: Vec::new(),
             keys: HashMap::new(),
             calls: HashMap::new(),
             kinds: HashSet::new(),
+            known: HashMap::new(),
         }
     }
 
@@ -72,7 +80,7 @@ impl<'a> Recorder<'a> {
         let number = self.group(input);
         if self.options.raw {
             let lane = Lane { rpc: None, side: input.side };
-            let mut value = parse(input.message);
+            let mut value = self.message(input);
             essence::escape(&mut value);
             unknown_by_number(&mut value);
             let kind = self.intern(input.kind.unwrap_or_default());
@@ -102,7 +110,7 @@ impl<'a> Recorder<'a> {
         if input.redundant {
             return;
         }
-        let mut value = parse(input.message);
+        let mut value = self.message(input);
         let marked = match input.ty {
             Some(ty) => self.essence.mark(ty, &mut value),
             None => {
@@ -111,6 +119,8 @@ impl<'a> Recorder<'a> {
             }
         };
         unknown_by_number(&mut value);
+        self.learn(&value);
+        link(&mut value, false, &self.known);
         let empty = value.as_object().is_some_and(serde_json::Map::is_empty);
         let reply = input.side == Side::Server && input.rpc.is_some_and(|rpc| self.essence.carries(rpc));
         // What only joins calls, or says that something carried has arrived, is transport.
@@ -119,6 +129,26 @@ impl<'a> Recorder<'a> {
         }
         let kind = self.intern(&marked.kind);
         self.add(number, lane, input, kind, marked.pieces, value, input.carried.flatten());
+    }
+
+    /// The message, what is hidden of it fit to be compared.
+    fn message(&self, input: &Input<'_>) -> Value {
+        let mut value = parse(input.message);
+        if let Some(ty) = input.ty.filter(|_| !self.options.show_secrets) {
+            super::secret::mark(self.essence.schema(), self.limits, ty, input.payload, &mut value);
+        }
+        value
+    }
+
+    fn learn(&mut self, value: &Value) {
+        let mut ids = Vec::new();
+        hash(value, &mut ids);
+        for (namespace, id) in ids.into_iter().filter_map(super::ids::marked) {
+            let telling = id.len() >= TELLING && id.bytes().any(|b| !b.is_ascii_digit());
+            if telling && self.known.len() < self.limits.max_lives {
+                self.known.entry(id.into()).or_insert(namespace);
+            }
+        }
     }
 
     fn group(&mut self, input: &Input<'_>) -> usize {
@@ -237,6 +267,25 @@ impl<'a> Recorder<'a> {
                 (key.to_owned(), within)
             });
         }
+    }
+}
+
+/// Marks texts inside opened JSON that are ids.
+fn link(value: &mut Value, inside: bool, known: &HashMap<Box<str>, u16>) {
+    match value {
+        Value::String(text) if inside => {
+            if let Some(namespace) = known.get(text.as_str()) {
+                *text = format!("{MARK}i{namespace} {text}");
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(|v| link(v, inside, known)),
+        Value::Object(object) => {
+            let json = object.get("$encoding").is_some_and(|e| e == "json");
+            for (key, value) in object.iter_mut() {
+                link(value, inside || json && key == "$value", known);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::dialect::{Place, Plan, Role};
-use crate::schema::{FieldId, Kind, Schema, TypeId, WellKnown};
+use crate::schema::{Encoding, FieldId, Kind, Schema, TypeId, WellKnown};
 
 pub use crate::dialect::How;
 
@@ -16,6 +16,9 @@ use super::Id;
 pub const MARK: char = '\u{1}';
 /// Messages inside messages that are looked into, at most.
 const MAX_DEPTH: usize = 200;
+
+/// Length of a SHA-256 in base64.
+const BLOB_ID: usize = 44;
 
 /// A value that is one of several to be put together.
 #[derive(Clone, PartialEq, Debug)]
@@ -63,6 +66,11 @@ impl<'a> Essence<'a> {
             folds.entry(found.field).or_default().push((place(found), how));
         }
         Self { schema, plan, volatile, folds }
+    }
+
+    /// The schema that types are of.
+    pub fn schema(&self) -> &'a Schema {
+        self.schema
     }
 
     /// The id of the run that a call belongs to, among the ids it is joined to.
@@ -213,10 +221,19 @@ impl Walk<'_, '_> {
                 _ => None,
             });
             let fold = rules.folds.get(&field).and_then(|f| f.iter().find(|(w, _)| self.is_at(w)));
+            let had = has_members(value);
             match (id, fold) {
                 (Some(namespace), _) => self.id(namespace, value),
                 (None, Some((_, how))) => self.piece(field, *how, below, value),
-                (None, None) => self.value(field, below, value),
+                (None, None) => match self.blob(field) {
+                    Some(namespace) => self.blob_ids(namespace, field, below, value),
+                    None => self.value(field, below, value),
+                },
+            }
+            // A message of times alone is a time; a branch that is set stays one.
+            let branch = fields.field(index).is_some_and(|f| f.oneof.is_some());
+            if had && !branch && !has_members(value) && value.is_object() {
+                dropped.push(key.clone());
             }
             self.path.pop();
         }
@@ -233,6 +250,24 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// The namespace of a field that refers to content by an id.
+    fn blob(&self, field: FieldId) -> Option<u16> {
+        let nested = self.rules.schema.field_plan(field)?.annotation.nested?;
+        let blob = self.rules.schema.nested(nested).is_some_and(|n| n.encoding == Encoding::Blob);
+        self.rules.plan.contents.first().filter(|_| blob).map(|c| c.namespace)
+    }
+
+    /// Ids of content; what is no id is the content itself.
+    fn blob_ids(&mut self, namespace: u16, field: FieldId, step: Option<u32>, value: &mut Value) {
+        match value {
+            Value::Array(elements) => {
+                elements.iter_mut().for_each(|v| self.blob_ids(namespace, field, step, v));
+            }
+            Value::String(text) if text.len() == BLOB_ID => self.id(namespace, value),
+            value => self.value(field, step, value),
+        }
+    }
+
     fn is_at(&self, place: &Where) -> bool {
         place.as_ref().is_none_or(|(root, path)| *root == self.root && *path == self.path)
     }
@@ -240,7 +275,12 @@ impl Walk<'_, '_> {
     /// The value of a field, of all its elements where it is repeated.
     fn value(&mut self, field: FieldId, step: Option<u32>, value: &mut Value) {
         let Some(plan) = self.rules.schema.field_plan(field) else { return escape(value) };
-        let Kind::Message(inner) = plan.kind else { return self.scalar(value) };
+        let Kind::Message(inner) = plan.kind else {
+            if plan.kind == Kind::Bytes {
+                open(value);
+            }
+            return self.scalar(value);
+        };
         let entry = self.rules.schema.ty(inner);
         match value {
             Value::Array(elements) => elements.iter_mut().for_each(|v| self.single(inner, step, v)),
@@ -291,6 +331,9 @@ impl Walk<'_, '_> {
         if !is_opened(value) {
             return escape(value);
         }
+        if self.depth >= MAX_DEPTH {
+            return;
+        }
         let name = value.get("$type").and_then(Value::as_str).unwrap_or_default().to_owned();
         // What an opened blob is found by says no more than the blob.
         if let Some(object) = value.as_object_mut() {
@@ -310,6 +353,7 @@ impl Walk<'_, '_> {
             Value::Array(elements) => elements.iter_mut().for_each(|v| self.id(namespace, v)),
             Value::String(text) if !text.is_empty() => *text = format!("{MARK}i{namespace} {text}"),
             Value::Number(number) => *value = Value::String(format!("{MARK}i{namespace} {number}")),
+            // Content in the place of its id.
             Value::Object(_) => return self.scalar(value),
             _ => return,
         }
@@ -336,9 +380,33 @@ fn is_opened(value: &Value) -> bool {
     value.as_object().is_some_and(|o| o.contains_key("$encoding") && o.contains_key("$value"))
 }
 
+fn has_members(value: &Value) -> bool {
+    value.as_object().is_some_and(|o| !o.is_empty())
+}
+
+/// Bytes that are JSON or text, opened like a declared encoding, so that what is in them is compared.
+fn open(value: &mut Value) {
+    if let Value::Array(elements) = value {
+        return elements.iter_mut().for_each(open);
+    }
+    let Some(bytes) = value.as_str().and_then(|t| base64_simd::STANDARD.decode_to_vec(t).ok()) else { return };
+    let Ok(text) = String::from_utf8(bytes) else { return };
+    let is_text = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
+    let (encoding, inner) = match text.as_bytes().first() {
+        None => return,
+        Some(b'{' | b'[') if serde_json::from_str::<Value>(&text).is_ok() => {
+            ("json", serde_json::from_str(&text).unwrap_or_default())
+        }
+        _ if text.len() >= 8 && text.chars().all(is_text) => ("text", Value::String(text)),
+        _ => return,
+    };
+    *value = serde_json::json!({ "$encoding": encoding, "$value": inner });
+}
+
 /// Texts that begin like a mark are told from one.
 pub fn escape(value: &mut Value) {
     match value {
+        Value::String(text) if text.starts_with("\u{1}s") => {}
         Value::String(text) if text.starts_with(MARK) => text.insert(0, MARK),
         Value::Array(elements) => elements.iter_mut().for_each(escape),
         Value::Object(object) => object.values_mut().for_each(escape),

@@ -123,7 +123,7 @@ fn recording(
     path: &PathBuf,
     args: &Diff,
 ) -> Result<(Recording, bool)> {
-    let mut sink = Taking { recorder: Some(Recorder::new(essence, options)), recording: None, failed: false };
+    let mut sink = Taking { recorder: Some(Recorder::new(essence, options, &config.limits)), recording: None, failed: false };
     let (_, failed) =
         correlated::run(config, std::slice::from_ref(path), &args.input, &|_, _, _| {}, &mut sink)?;
     let failed = failed || sink.failed;
@@ -161,6 +161,7 @@ impl Sink for Taking<'_> {
             stage: frame.placed.stage,
             ty: decoded.ty,
             message: &decoded.message,
+            payload: &decoded.payload,
             kind: decoded.kind.as_deref(),
             end: said.status.as_ref(),
             whole: unary && job.frame.whole,
