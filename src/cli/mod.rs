@@ -5,6 +5,8 @@ mod args;
 mod captures;
 mod commands;
 mod exit;
+mod expression;
+mod jq;
 mod report;
 mod setup;
 mod terminal;
@@ -35,7 +37,9 @@ pub fn run() -> ExitCode {
         Command::Stats(args) => commands::stats::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Blobs(args) => commands::blobs::run(args),
+        Command::Encode(args) => commands::encode::run(args),
         Command::Schema(args) => commands::schema::run(args),
+        Command::Dialect(args) => commands::dialect::run(args),
     };
     match result {
         Ok(exit) => exit.into(),

@@ -9,6 +9,8 @@ use rpcshark::base::Finding;
 use rpcshark::base::text::clean;
 use rpcshark::{dialect, schema};
 
+use super::expression::ExpressionError;
+
 /// Prints an error of the operator's.
 pub fn error(error: &anyhow::Error) {
     if let Some(error) = error.downcast_ref::<schema::Error>() {
@@ -16,6 +18,10 @@ pub fn error(error: &anyhow::Error) {
     }
     if let Some(error) = error.downcast_ref::<dialect::Error>() {
         return caret("error", &error.file, &error.text, error.span.clone(), &error.message, None);
+    }
+    if let Some(error) = error.downcast_ref::<ExpressionError>() {
+        let help = error.help.as_deref();
+        return caret("error", error.option, &error.code, error.span.clone(), &error.text, help);
     }
     line(&format!("error: {}", clean(&format!("{error:#}"))));
 }

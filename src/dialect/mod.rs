@@ -2,6 +2,7 @@
 //! Never knows a protocol itself, and never looks at a capture.
 
 mod compile;
+mod coverage;
 mod load;
 mod matcher;
 mod names;
@@ -10,6 +11,7 @@ pub mod rules;
 mod timely;
 
 pub use compile::{Mode, compile};
+pub use coverage::{Coverage, coverage, unresolved};
 pub use load::{builtin, parse};
 pub use matcher::Matcher;
 pub use names::{Place, resolve};

@@ -29,7 +29,9 @@ pub fn compare(left: &Recording, right: &Recording, options: &Options) -> Result
     for hunk in &mut out {
         let Found { hunk, groups } = hunk;
         for change in &mut hunk.changes {
-            for (side, group, value) in [(true, groups.0, &mut change.left), (false, groups.1, &mut change.right)] {
+            for (side, group, value) in
+                [(true, groups.0, &mut change.left), (false, groups.1, &mut change.right)]
+            {
                 if let Some(value) = value {
                     named(value, &ids, side, group);
                 }
@@ -337,12 +339,7 @@ impl<'a> Both<'_, 'a> {
 }
 
 /// Entries that stand in another place: unmatched on both sides, telling, and each the only one of its content.
-fn moved(
-    ops: &[DiffOp],
-    left: &[Entry],
-    tokens_left: &[u64],
-    tokens_right: &[u64],
-) -> HashMap<usize, usize> {
+fn moved(ops: &[DiffOp], left: &[Entry], tokens_left: &[u64], tokens_right: &[u64]) -> HashMap<usize, usize> {
     let unmatched = |tokens: &[u64], range: &dyn Fn(&DiffOp) -> Range<usize>| {
         let mut found: HashMap<u64, Option<usize>> = HashMap::new();
         for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {

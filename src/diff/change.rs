@@ -1,8 +1,8 @@
 //! Two messages field by field.
 //! Never decides which messages belong together.
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
 use serde_json::{Map, Value};
+use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::entry::{hash, plain};
 use super::ids::{Bijection, marked};
@@ -151,7 +151,8 @@ pub fn words<'t>(left: &'t str, right: &'t str) -> Vec<(Option<Kind>, &'t str)> 
     let (old, new) = (tokens(left), tokens(right));
     let mut out: Vec<(Option<Kind>, &'t str)> = Vec::new();
     let piece = |text: &'t str, list: &[(usize, usize)], range: std::ops::Range<usize>| {
-        let (from, to) = (list.get(range.start).map(|t| t.0), list.get(range.end.wrapping_sub(1)).map(|t| t.1));
+        let (from, to) =
+            (list.get(range.start).map(|t| t.0), list.get(range.end.wrapping_sub(1)).map(|t| t.1));
         from.zip(to).and_then(|(from, to)| text.get(from..to)).unwrap_or_default()
     };
     let texts = |text: &'t str, list: &[(usize, usize)]| {
@@ -200,18 +201,14 @@ mod tests {
     #[test]
     fn words_are_marked() {
         use Kind::{Added, Removed};
-        assert_eq!(words("what is it", "what was it"), [
-            (None, "what "),
-            (Some(Removed), "is"),
-            (Some(Added), "was"),
-            (None, " it")
-        ]);
+        assert_eq!(
+            words("what is it", "what was it"),
+            [(None, "what "), (Some(Removed), "is"), (Some(Added), "was"), (None, " it")]
+        );
         assert_eq!(words("", "a"), [(Some(Added), "a")]);
-        assert_eq!(words("a, b", "a; b"), [
-            (None, "a"),
-            (Some(Removed), ","),
-            (Some(Added), ";"),
-            (None, " b")
-        ]);
+        assert_eq!(
+            words("a, b", "a; b"),
+            [(None, "a"), (Some(Removed), ","), (Some(Added), ";"), (None, " b")]
+        );
     }
 }

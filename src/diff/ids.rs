@@ -109,7 +109,13 @@ impl<'a> Bijection<'a> {
         let id = table.find(namespace, group, value)?;
         let (mut namespace, mut scope, mut place) = *table.list.get(id as usize)?;
         if !left {
-            match self.to_left.get(id as usize).copied().flatten().and_then(|l| self.left.list.get(l as usize)) {
+            match self
+                .to_left
+                .get(id as usize)
+                .copied()
+                .flatten()
+                .and_then(|l| self.left.list.get(l as usize))
+            {
                 Some(found) => (namespace, scope, place) = *found,
                 // Only the right session has it: it is numbered after those of the left one.
                 None => {

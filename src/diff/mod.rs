@@ -201,4 +201,3 @@ pub enum Error {
     #[error("no run '{0}' in the {1} session (its runs: {2})")]
     NoRun(String, &'static str, String),
 }
-

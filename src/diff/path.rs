@@ -13,8 +13,7 @@ impl Pattern {
     /// Reads a pattern; a leading `message.` may stand or not, and places in lists (`[3]`) count as steps.
     pub fn parse(text: &str) -> Self {
         let text = text.replace("[\"", ".").replace("\"]", "").replace('[', ".").replace(']', "");
-        let mut steps: Vec<String> =
-            text.split('.').filter(|s| !s.is_empty()).map(str::to_owned).collect();
+        let mut steps: Vec<String> = text.split('.').filter(|s| !s.is_empty()).map(str::to_owned).collect();
         if steps.len() > 1 && steps.first().is_some_and(|s| s == "message") {
             steps.remove(0);
         }
@@ -125,7 +124,8 @@ mod tests {
     }
 
     fn kept(value: serde_json::Value, only: &str, ignore: &str, expect: Option<serde_json::Value>) {
-        let list = |text: &str| text.split(' ').filter(|p| !p.is_empty()).map(Pattern::parse).collect::<Vec<_>>();
+        let list =
+            |text: &str| text.split(' ').filter(|p| !p.is_empty()).map(Pattern::parse).collect::<Vec<_>>();
         assert_eq!(filter(value, &list(only), &list(ignore)), expect);
     }
 

@@ -315,8 +315,11 @@ fn end_of(status: &crate::session::Status, message: &[u8]) -> Value {
         end.insert("message".to_owned(), Value::from(&*status.message));
     }
     let message = parse(message);
-    let details = [&message["error"]["details"], &message["details"], &message["grpc-status-details-bin"]["details"]];
-    if let Some(Value::Array(details)) = details.into_iter().find(|d| d.as_array().is_some_and(|d| !d.is_empty())) {
+    let details =
+        [&message["error"]["details"], &message["details"], &message["grpc-status-details-bin"]["details"]];
+    if let Some(Value::Array(details)) =
+        details.into_iter().find(|d| d.as_array().is_some_and(|d| !d.is_empty()))
+    {
         end.insert("details".to_owned(), details.iter().map(detail).collect());
     }
     json!({"end": end})
@@ -385,7 +388,8 @@ fn added(piece: &mut Piece, next: Piece) -> Value {
     let old = piece.value.take();
     match (piece.how, old, next.value) {
         (How::Append, Value::String(old), Value::String(new)) if piece.bytes => {
-            let bytes = |text: &str| base64_simd::forgiving_decode_to_vec(text.as_bytes()).unwrap_or_default();
+            let bytes =
+                |text: &str| base64_simd::forgiving_decode_to_vec(text.as_bytes()).unwrap_or_default();
             let both = [bytes(&old), bytes(&new)].concat();
             Value::String(base64_simd::STANDARD.encode_to_string(both))
         }
@@ -417,7 +421,8 @@ fn added(piece: &mut Piece, next: Piece) -> Value {
 fn put_back(value: &mut Value, pieces: &[Piece], show_secrets: bool) {
     match value {
         Value::String(text) => {
-            let number = text.strip_prefix(MARK).and_then(|t| t.strip_prefix('p')).and_then(|n| n.parse().ok());
+            let number =
+                text.strip_prefix(MARK).and_then(|t| t.strip_prefix('p')).and_then(|n| n.parse().ok());
             let Some(piece) = number.and_then(|n: usize| pieces.get(n)) else { return };
             *value = piece.value.clone();
             if let (Value::String(text), false) = (&mut *value, show_secrets) {

@@ -15,7 +15,7 @@ use crate::source::{self, Format, Reader, Record};
 use crate::view::{Decoded, Item};
 
 use super::decode::Worker;
-use super::feed::{Fed, Feed};
+use super::feed::{Fed, Feed, Files};
 use super::joins::Joins;
 use super::typing::Typer;
 use super::{Config, Job, Render};
@@ -114,6 +114,7 @@ pub fn run(
         first: None,
         before: None,
         exchanges: Exchanges::new(),
+        files: Files::new(),
         summary: Summary::default(),
         session: config.correlate.then(|| Session::new(&config.schema, &config.plan, &config.limits)),
         ends: Vec::new(),
@@ -149,6 +150,7 @@ struct Driver<'a> {
     first: Option<Timestamp>,
     before: Option<Timestamp>,
     exchanges: Exchanges,
+    files: Files,
     summary: Summary,
     session: Option<Session<'a>>,
     /// Sides of calls that stopped, each with the number of queued jobs before it.
@@ -168,9 +170,23 @@ impl Driver<'_> {
         sink: &mut dyn Sink,
     ) -> io::Result<bool> {
         let name: Arc<str> = Arc::from(reader.name());
-        // These give one time for a whole body.
-        self.timed = !matches!(reader.format(), Format::Har | Format::Flow | Format::Saz);
-        let mut feed = Feed::new(self.config, std::mem::take(&mut self.exchanges));
+        // These give one time for a whole body, or none.
+        self.timed = !matches!(
+            reader.format(),
+            Format::Har
+                | Format::Flow
+                | Format::Saz
+                | Format::Raw
+                | Format::Message
+                | Format::Hex
+                | Format::Base64
+        );
+        let mut feed = Feed::new(
+            self.config,
+            &name,
+            std::mem::take(&mut self.exchanges),
+            std::mem::take(&mut self.files),
+        );
         let (sender, receiver) = sync_channel::<Result<Record, source::Error>>(AHEAD);
         // The reader waits for its input on a thread of its own, so that what has arrived can be shown meanwhile.
         // It is not joined: a run that ends early must not wait for a pipe that stays silent.
@@ -210,7 +226,7 @@ impl Driver<'_> {
         let mut cx = Cx { findings: &mut findings, limits: &self.config.limits };
         feed.finish(self.config, &mut cx, &mut frames);
         let go = self.take(&name, &mut frames, &mut findings, pool, sink)?;
-        self.exchanges = feed.into_exchanges();
+        (self.exchanges, self.files) = feed.into_parts();
         Ok(self.settle(pool, sink)? && go)
     }
 
@@ -271,7 +287,12 @@ impl Driver<'_> {
         }
         let (config, render) = (self.config, self.render);
         let one = |worker: &mut Worker, job: &Job| {
-            let decoded = worker.decode(config, job);
+            // A run is what all of its frames say: the filter of a correlated run is its sink's.
+            let decoded = match config.correlate {
+                true => Some(worker.decode(config, job)),
+                false => worker.decode_wanted(config, job),
+            };
+            let Some(decoded) = decoded else { return Done::default() };
             let digest = config.correlate.then(|| worker.digest(config, job, &decoded));
             let item = Item {
                 number: job.number,
@@ -345,6 +366,7 @@ impl Driver<'_> {
 }
 
 /// A frame decoded and rendered.
+#[derive(Default)]
 struct Done {
     rendered: Vec<u8>,
     findings: [u64; 3],

@@ -9,13 +9,16 @@ use crate::base::{Code, Finding, Severity, Space};
 use crate::dialect::{Payload, PayloadEncoding};
 use crate::frame;
 use crate::message::{self, JsonOptions, Tree};
-use crate::pdu::{Codec, Frame, Role};
+use crate::pdu::{Frame, Role};
+use crate::query::Stage;
 use crate::schema::{Schema, TypeId};
 use crate::session::digest::{self, Carried};
 use crate::session::{Digest, Status};
-use crate::view::{Carrier, Decoded, IdValue};
+use crate::view::{Carrier, Decoded, IdValue, Item};
 
+use super::filter::{self, Seen};
 use super::joins::Id;
+use super::typing::is_json;
 use super::{Config, Expand, Job};
 
 /// Ids of one namespace that a record shows, at most.
@@ -30,6 +33,8 @@ pub struct Worker {
     wire: Vec<u8>,
     /// What the carrier of the last frame says beside what it carries.
     carried: Option<Carried>,
+    canonical: Vec<u8>,
+    unwanted: bool,
 }
 
 impl Worker {
@@ -51,7 +56,7 @@ impl Worker {
     /// The message of a frame in wire format, for whoever only looks into it.
     pub fn wire(&mut self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> Vec<u8> {
         let (payload, _) = self.payload(config, frame, &mut Vec::new());
-        let json = frame.role == Role::Decoded || frame.lane.codec == Codec::Json;
+        let json = is_json(frame, &payload);
         match ty {
             Some(ty) if json => {
                 self.wire_of_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default()
@@ -60,8 +65,52 @@ impl Worker {
         }
     }
 
+    /// Decodes a frame that the filter wants; `None` where it does not.
+    pub fn decode_wanted(&mut self, config: &Config, job: &Job) -> Option<Decoded> {
+        let Some(filter) = &config.filter else { return Some(self.decode(config, job)) };
+        let early = filter::decide(config, filter, job, &Decoded::default(), Stage::Frame);
+        if early == Some(false) {
+            return None;
+        }
+        let decoded = self.decode(config, job);
+        if self.unwanted {
+            return None;
+        }
+        let wanted = early.unwrap_or_else(|| {
+            let canonical = self.canonical(config, &decoded);
+            let item = Item {
+                number: job.number,
+                capture: &job.capture,
+                frame: &job.frame,
+                decoded: &decoded,
+                show_secrets: config.show_secrets,
+            };
+            filter.matches(&config.schema, &Seen::new(&item, canonical))
+        });
+        wanted.then_some(decoded)
+    }
+
+    /// The message of the frame just decoded in the form that filters are about, where it was written in another.
+    fn canonical(&mut self, config: &Config, decoded: &Decoded) -> Option<&[u8]> {
+        let other = config.json_names || config.emit_defaults || config.expand == Expand::All;
+        if !other || decoded.ty.is_none() {
+            return None;
+        }
+        let options = JsonOptions {
+            json_names: false,
+            emit_defaults: false,
+            expand: message::Expand::None,
+            ..options(config)
+        };
+        self.canonical.clear();
+        let (tree, out) = (&self.tree, &mut self.canonical);
+        message::json::write(&config.schema, tree, &decoded.payload, &options, out, &mut Vec::new());
+        Some(&self.canonical)
+    }
+
     /// Decodes a frame.
     pub fn decode(&mut self, config: &Config, job: &Job) -> Decoded {
+        self.unwanted = false;
         let frame = &job.frame;
         self.carried = None;
         let mut decoded = Decoded { findings: frame.findings.clone(), ..Decoded::default() };
@@ -111,6 +160,9 @@ impl Worker {
                 decoded.payload = payload;
             }
         }
+        if self.unwanted {
+            return decoded;
+        }
         let base = (decoded.carrier.is_none() && !frame.compressed && frame.role != Role::Decoded)
             .then(|| frame.offset + if frame.flags.is_some() { 5 } else { 0 });
         let carried = decoded.carrier.is_some();
@@ -129,7 +181,7 @@ impl Worker {
         findings: &mut Vec<Finding>,
     ) {
         let frame = &job.frame;
-        let json = frame.role == Role::Decoded || frame.lane.codec == Codec::Json;
+        let json = is_json(frame, &payload);
         if frame.length > config.limits.max_frame && !frame.whole {
             // Such a length is hardly one: the bytes after it are no message.
             return;
@@ -171,11 +223,11 @@ impl Worker {
         let decode = if frame.whole { message::decode } else { message::decode_start };
         decode(&config.schema, Some(ty), &wire, &config.limits, &mut self.tree, findings);
         if let (Some((number, inner, assumed)), true) = (job.joined.inner, config.expand != Expand::None)
-            && self.tunnel(config, number, inner, assumed, &wire, options, decoded, findings)
+            && self.tunnel(config, job, number, inner, assumed, &wire, options, decoded, findings)
         {
             return;
         }
-        self.shown(config, ty, wire, options, decoded, findings);
+        self.shown(config, job, ty, wire, options, decoded, findings);
     }
 
     /// What the frame that was decoded last says, by the rules of the dialects.
@@ -198,9 +250,11 @@ impl Worker {
     }
 
     /// Fills in kind, type and message from `self.tree`.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one frame, each from another place")]
     fn shown(
         &mut self,
         config: &Config,
+        job: &Job,
         ty: TypeId,
         wire: Vec<u8>,
         options: &JsonOptions<'_>,
@@ -217,6 +271,12 @@ impl Worker {
             }
             branch => branch.to_owned(),
         });
+        if let Some(filter) = &config.filter {
+            self.unwanted = filter::decide(config, filter, job, decoded, Stage::Kind) == Some(false);
+            if self.unwanted {
+                return;
+            }
+        }
         message::json::write(&config.schema, &self.tree, &wire, options, &mut decoded.message, findings);
         decoded.payload = wire;
     }
@@ -252,6 +312,7 @@ impl Worker {
     fn tunnel(
         &mut self,
         config: &Config,
+        job: &Job,
         number: u16,
         inner: TypeId,
         assumed: bool,
@@ -301,7 +362,7 @@ impl Worker {
         }
         std::mem::swap(&mut self.tree, &mut self.inner);
         let bytes = bytes.to_vec();
-        self.shown(config, ty, bytes, options, decoded, findings);
+        self.shown(config, job, ty, bytes, options, decoded, findings);
         if let [_, (second, other), ..] = found.as_slice() {
             self.compare(config, ty, *second, other, options, decoded, &mut carrier, findings);
         }
@@ -386,6 +447,7 @@ fn options(config: &Config) -> JsonOptions<'_> {
     JsonOptions {
         json_names: config.json_names,
         emit_defaults: config.emit_defaults,
+        keep_unknown: true,
         redact: !config.show_secrets,
         expand: if config.expand == Expand::All { message::Expand::All } else { message::Expand::None },
         blobs: None,

@@ -1,11 +1,15 @@
 //! What is wrong with a schema, with its place, so that a caret can be drawn.
 //! Never about a capture.
 
-use std::fmt;
+use std::{fmt, ops::Deref};
 
-/// A schema that cannot be used.
+/// A schema that cannot be used. What it says is a pointer away, so that a `Result` stays small.
 #[derive(Debug, thiserror::Error)]
-pub struct Error {
+pub struct Error(Box<Details>);
+
+/// What an [`Error`] says.
+#[derive(Debug)]
+pub struct Details {
     /// The file: its path as given, or its import name.
     pub file: String,
     /// Line and column from 1, where there is a place.
@@ -18,6 +22,14 @@ pub struct Error {
     pub span: Option<std::ops::Range<usize>>,
     /// What may help.
     pub help: Option<String>,
+}
+
+impl Deref for Error {
+    type Target = Details;
+
+    fn deref(&self) -> &Details {
+        &self.0
+    }
 }
 
 impl fmt::Display for Error {
@@ -37,19 +49,19 @@ impl fmt::Display for Error {
 impl Error {
     /// An error about a whole file.
     pub(super) fn new(file: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Details {
             file: file.into(),
             place: None,
             message: message.into(),
             source_text: None,
             span: None,
             help: None,
-        }
+        }))
     }
 
     /// The same with what may help.
     pub(super) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.0.help = Some(help.into());
         self
     }
 
@@ -60,9 +72,9 @@ impl Error {
         let before = text.get(..start).unwrap_or_default();
         let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        self.place = Some((line, column));
-        self.source_text = Some(text.to_owned());
-        self.span = Some(start..end);
+        self.0.place = Some((line, column));
+        self.0.source_text = Some(text.to_owned());
+        self.0.span = Some(start..end);
         self
     }
 }

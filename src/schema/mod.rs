@@ -16,7 +16,7 @@ use std::{
 
 use crate::base::text::nearest;
 
-pub use error::Error;
+pub use error::{Details, Error};
 pub use load::{Loaded, Sources, load};
 pub use plan::{
     Annotation, Cardinality, Encoding, EnumId, EnumPlan, FieldId, FieldPlan, Inner, Kind, Method, Nested,

@@ -117,7 +117,10 @@ impl<'a> Essence<'a> {
 
     /// The key of a namespace in records, and whether its ids count within those of another.
     pub fn namespace(&self, namespace: u16) -> (&'a str, bool) {
-        self.plan.namespaces.get(usize::from(namespace)).map_or(("id", false), |n| (&*n.key, n.within.is_some()))
+        self.plan
+            .namespaces
+            .get(usize::from(namespace))
+            .map_or(("id", false), |n| (&*n.key, n.within.is_some()))
     }
 
     /// Marks a message of a type.
@@ -306,7 +309,8 @@ impl Walk<'_, '_> {
     fn keys(&mut self, entry: TypeId, step: Option<u32>, object: &mut Map<String, Value>) {
         let plan = self.rules.plan;
         let Some(index) = self.rules.schema.ty(entry).index_of(1) else { return };
-        let by_path = step.and_then(|s| plan.matcher.below(s, index)).map_or(&[][..], |s| plan.matcher.roles(s));
+        let by_path =
+            step.and_then(|s| plan.matcher.below(s, index)).map_or(&[][..], |s| plan.matcher.roles(s));
         let roles = by_path.iter().chain(plan.matcher.anywhere(FieldId { ty: entry, index }));
         let namespace = roles.into_iter().find_map(|role| match role {
             Role::Id(namespace) | Role::Mention(namespace) => Some(*namespace),
@@ -389,7 +393,9 @@ fn open(value: &mut Value) {
     if let Value::Array(elements) = value {
         return elements.iter_mut().for_each(open);
     }
-    let Some(bytes) = value.as_str().and_then(|t| base64_simd::STANDARD.decode_to_vec(t).ok()) else { return };
+    let Some(bytes) = value.as_str().and_then(|t| base64_simd::STANDARD.decode_to_vec(t).ok()) else {
+        return;
+    };
     let Ok(text) = String::from_utf8(bytes) else { return };
     let is_text = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
     let (encoding, inner) = match text.as_bytes().first() {

@@ -206,6 +206,16 @@ fn push_http(out: &mut Vec<u8>, head: &Head, show_secrets: bool) {
     out.push(b'}');
 }
 
+/// What an offset counts in, where it is not the body.
+pub fn space_name(space: Space) -> Option<&'static str> {
+    match space {
+        Space::Body => None,
+        Space::Input => Some("capture"),
+        Space::Payload => Some("inflated"),
+        Space::Nested => Some("carrier"),
+    }
+}
+
 /// A finding as it stands in a record: `code`, `severity`, `path` and `offset` where it has a place,
 /// `in` where the offset does not count in the body, `text`.
 pub fn push_finding(out: &mut Vec<u8>, finding: &Finding) {
@@ -221,13 +231,7 @@ pub fn push_finding(out: &mut Vec<u8>, finding: &Finding) {
     if let Some(span) = finding.span {
         push_key(out, "offset");
         push_number(out, span.start);
-        let space = match span.space {
-            Space::Body => None,
-            Space::Input => Some("capture"),
-            Space::Payload => Some("inflated"),
-            Space::Nested => Some("carrier"),
-        };
-        if let Some(space) = space {
+        if let Some(space) = space_name(span.space) {
             push_key(out, "in");
             push_string(out, space);
         }

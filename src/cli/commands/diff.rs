@@ -123,7 +123,11 @@ fn recording(
     path: &PathBuf,
     args: &Diff,
 ) -> Result<(Recording, bool)> {
-    let mut sink = Taking { recorder: Some(Recorder::new(essence, options, &config.limits)), recording: None, failed: false };
+    let mut sink = Taking {
+        recorder: Some(Recorder::new(essence, options, &config.limits)),
+        recording: None,
+        failed: false,
+    };
     let (_, failed) =
         correlated::run(config, std::slice::from_ref(path), &args.input, &|_, _, _| {}, &mut sink)?;
     let failed = failed || sink.failed;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use rpcshark::base::Finding;
 use rpcshark::base::text::clean;
-use rpcshark::dialect::Plan;
+use rpcshark::dialect::{Plan, Take};
 use rpcshark::pipeline::{Correlated, Sink};
 use rpcshark::session::{Event, LinkState, Session};
 use rpcshark::source;
@@ -107,7 +107,9 @@ impl<'a> Counts<'a> {
                     *self.endings.entry(outcome.ending.name()).or_default() += 1;
                     self.first_tokens.extend(outcome.ttft_ms);
                     for (measure, value) in &outcome.tokens {
-                        if let Some(measure) = self.plan.measures.get(usize::from(*measure)) {
+                        let measure = self.plan.measures.get(usize::from(*measure));
+                        // Only what adds up within a run adds up over runs.
+                        if let Some(measure) = measure.filter(|m| m.take == Take::Sum) {
                             *self.tokens.entry(measure.name.to_string()).or_default() += value;
                         }
                     }

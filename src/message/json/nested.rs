@@ -125,15 +125,21 @@ impl Writer<'_, '_> {
             options,
             out: self.out,
             hidden: self.hidden,
+            at: Tree::ROOT,
             level,
         };
+        let before = inner.hidden.paths();
         inner.root();
+        self.place_hidden(before);
         true
     }
 
     fn plain_text(&mut self, bytes: &[u8]) -> bool {
         let Ok(text) = simdutf8::basic::from_utf8(bytes) else { return false };
         let masked = if self.options.redact { secret::mask_text(text) } else { None };
+        if masked.is_some() {
+            self.note(self.at);
+        }
         push_string(self.out, masked.as_deref().unwrap_or(text));
         true
     }
@@ -147,7 +153,7 @@ impl Writer<'_, '_> {
         }
         let masked = if self.options.redact { secret::mask_text(text) } else { None };
         if let Some(masked) = &masked {
-            self.note(Tree::ROOT);
+            self.note(self.at);
             // Masking across a quote would break the text: then all of it is hidden.
             if !is_json(masked) {
                 push_string(self.out, secret::REDACTED);

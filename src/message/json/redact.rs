@@ -24,6 +24,11 @@ pub(super) struct Hidden {
 }
 
 impl Hidden {
+    /// How many paths are named.
+    pub fn paths(&self) -> usize {
+        self.paths.len()
+    }
+
     /// The finding's text, where something was hidden.
     pub fn text(&self) -> Option<String> {
         if self.count == 0 {
@@ -53,6 +58,16 @@ impl Writer<'_, '_> {
         if self.hidden.paths.len() < MAX_PATHS {
             let path = path_of(self.schema, self.tree, self.payload, at);
             self.hidden.paths.push(path);
+        }
+    }
+
+    /// Puts the field that was opened before the paths that its inside has named since.
+    pub(super) fn place_hidden(&mut self, since: usize) {
+        if since < self.hidden.paths.len() {
+            let outer = path_of(self.schema, self.tree, self.payload, self.at);
+            for path in self.hidden.paths.iter_mut().skip(since) {
+                *path = if path.is_empty() { outer.clone() } else { format!("{outer}.{path}") };
+            }
         }
     }
 

@@ -1,3 +1,5 @@
+mod oracle;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -251,7 +253,8 @@ fn secrets_in_a_carrier_that_nobody_opens() {
         assert_eq!(value["data"]["$value"], value["data_binary"]["$value"]);
         assert!(text.contains("[redacted]") && text.contains("\"model_id\":\"m\""), "{text}");
         assert!(!text.contains("QA-SECRET") && !text.contains(&data), "{text}");
-        assert!(findings.iter().any(|f| f.code == Code::SecretRedacted));
+        let hidden = findings.iter().find(|f| f.code == Code::SecretRedacted).unwrap();
+        assert!(hidden.text.contains("hidden: data.") && hidden.text.contains(" data_binary."), "{hidden:?}");
         // Broken off, it shows no less care.
         for end in [cut - 20, cut - 1, payload.len() - 9] {
             let (text, _) = shown(&schema, &carrier, &payload[..end], |_| {});

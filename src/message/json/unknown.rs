@@ -2,7 +2,6 @@
 //! Never drops a byte.
 
 use crate::{
-    base::secret,
     message::{NodeKind, Wire},
     schema::TypePlan,
 };
@@ -52,7 +51,7 @@ impl Writer<'_, '_> {
         match node.kind {
             _ if secret => self.hide(at),
             NodeKind::Scalar => self.quoted(node.bits),
-            NodeKind::Message => {
+            NodeKind::Message if node.wire == Wire::Group => {
                 self.out.push(b'[');
                 let mut first = true;
                 let tree = self.tree;
@@ -166,7 +165,7 @@ impl Writer<'_, '_> {
 
     /// Base64 of bytes that are shown whatever they are, masked.
     pub(super) fn plain_base64(&mut self, bytes: &[u8]) {
-        let masked = if self.options.redact { secret::mask(bytes) } else { None };
+        let masked = self.masked(self.at, bytes);
         self.out.push(b'"');
         push_base64(self.out, masked.as_deref().unwrap_or(bytes));
         self.out.push(b'"');

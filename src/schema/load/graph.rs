@@ -12,7 +12,7 @@ use prost_reflect::{DescriptorError, DescriptorPool, prost_types::FileDescriptor
 use crate::schema::{Error, descriptor::FileDescriptorProto};
 
 use super::{
-    Sources, place,
+    Sources, edition, graph_options, place,
     roots::{self, Entry},
     text::{Text, bundled},
 };
@@ -39,6 +39,8 @@ struct Graph<'a> {
     /// Full name → file and descriptor path of its definition.
     defined: HashMap<String, (String, Vec<i32>)>,
     parsed: HashMap<String, Parsed>,
+    /// The editions of files that have one.
+    editions: HashMap<String, i32>,
     stand_ins: HashSet<String>,
     warnings: &'a mut Vec<Error>,
 }
@@ -52,16 +54,16 @@ enum Identity {
 /// Why a file cannot be used.
 enum Fault {
     /// As the error says.
-    Error(Box<Error>),
+    Error(Error),
     /// As was said before.
     Known,
     /// Two files clash: an error whoever found them.
-    Clash(Box<Error>),
+    Clash(Error),
 }
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        Self::Error(Box::new(error))
+        Self::Error(error)
     }
 }
 
@@ -85,6 +87,7 @@ pub(super) fn compile(
         known: HashMap::new(),
         defined: HashMap::new(),
         parsed: HashMap::new(),
+        editions: HashMap::new(),
         stand_ins: HashSet::new(),
         warnings,
     };
@@ -109,12 +112,12 @@ pub(super) fn compile(
 impl Graph<'_> {
     fn left_out(&mut self, entry: &Entry, fault: Fault, first: &mut Option<usize>) -> Result<(), Error> {
         match fault {
-            Fault::Clash(error) => Err(*error),
-            Fault::Error(error) if entry.named => Err(*error),
+            Fault::Clash(error) => Err(error),
+            Fault::Error(error) if entry.named => Err(error),
             Fault::Error(error) => {
                 first.get_or_insert(self.warnings.len());
                 let about_other = !error.file.ends_with(&entry.name);
-                self.warnings.push(*error);
+                self.warnings.push(error);
                 if about_other {
                     let text = "is left out: a file that it imports does not compile";
                     self.warnings.push(Error::new(&entry.name, text));
@@ -145,7 +148,7 @@ impl Graph<'_> {
     }
 
     fn compile(&mut self, name: &str, chain: &mut Vec<String>) -> Result<String, Fault> {
-        let (text, mut parsed) = match Text::read(name, &self.roots)? {
+        let (text, (mut parsed, edition)) = match Text::read(name, &self.roots)? {
             Some(text) => {
                 if let Some(known) = self.same_as(&text) {
                     return Ok(known);
@@ -154,7 +157,7 @@ impl Graph<'_> {
                 (Some(text), parsed)
             }
             None => match bundled(name) {
-                Some(parsed) => (None, parsed),
+                Some(parsed) => (None, (parsed, None)),
                 None => return Err(Error::new(name, "is in none of the roots").into()),
             },
         };
@@ -169,10 +172,14 @@ impl Graph<'_> {
         parsed.dependency = dependency;
         dedup_imports(&mut parsed);
         if parsed.dependency.iter().any(|d| self.stand_ins.contains(d)) {
-            super::graph_options::strip(&mut parsed);
+            graph_options::strip(&mut parsed, &graph_options::is_custom);
         }
         self.check_names(&parsed, text.as_ref())?;
-        if let Err(error) = self.pool.add_file_descriptor_proto(parsed.clone()) {
+        let plain = match edition {
+            Some(_) => edition::plain(&parsed),
+            None => parsed.clone(),
+        };
+        if let Err(error) = self.pool.add_file_descriptor_proto(plain) {
             return Err(self.descriptor_error(name, text.as_ref(), &error).into());
         }
         for (full, path) in place::definitions(&parsed) {
@@ -184,6 +191,9 @@ impl Graph<'_> {
             }
             self.known.insert(Identity::Text(text.text.clone()), name.to_owned());
             self.texts.insert(name.to_owned(), text);
+        }
+        if let Some(edition) = edition {
+            self.editions.insert(name.to_owned(), edition);
         }
         self.parsed.insert(name.to_owned(), parsed);
         Ok(name.to_owned())
@@ -261,7 +271,7 @@ impl Graph<'_> {
                 };
                 match error.place {
                     Some((line, column)) => format!("{}:{line}:{column}", error.file),
-                    None => error.file,
+                    None => error.file.clone(),
                 }
             });
             let message = format!("{full} is defined here and in {}", there.unwrap_or_else(|| other.clone()));
@@ -273,7 +283,7 @@ impl Graph<'_> {
                 None => Error::new(parsed.name(), message),
             };
             let error = error.help("name the files that count with --proto");
-            return Err(Fault::Clash(Box::new(error)));
+            return Err(Fault::Clash(error));
         }
         Ok(())
     }
@@ -296,8 +306,13 @@ impl Graph<'_> {
     fn finish(self) -> Result<Vec<FileDescriptorProto>, Error> {
         let mut files = Vec::new();
         for file in self.pool.files() {
-            let decoded = FileDescriptorProto::decode(&*file.encode_to_vec())
+            let mut decoded = FileDescriptorProto::decode(&*file.encode_to_vec())
                 .map_err(|e| Error::new(file.name(), format!("cannot be compiled: {e}")))?;
+            if let (Some(edition), Some(parsed)) =
+                (self.editions.get(file.name()), self.parsed.get(file.name()))
+            {
+                edition::apply(&mut decoded, parsed, *edition).map_err(|e| Error::new(file.name(), e))?;
+            }
             files.push(decoded);
         }
         Ok(files)

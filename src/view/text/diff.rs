@@ -211,5 +211,8 @@ pub fn stat(hunks: &[Hunk], out: &mut String) {
         1 => "1 message differs".to_owned(),
         n => format!("{n} messages differ"),
     };
-    let _ = writeln!(out, " {messages}: {changed} changed (!), {removed} removed (-), {added} added (+), {moved} moved (~)");
+    let _ = writeln!(
+        out,
+        " {messages}: {changed} changed (!), {removed} removed (-), {added} added (+), {moved} moved (~)"
+    );
 }

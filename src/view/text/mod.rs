@@ -4,6 +4,7 @@
 pub mod diff;
 mod head;
 mod hex;
+pub mod label;
 mod short;
 pub mod timeline;
 mod tree;

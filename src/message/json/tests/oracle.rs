@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
 use serde_json::Value;
 
-use super::*;
+use super::super::*;
 use crate::message::decode;
 
 const PROTO3: &str = r#"syntax = "proto3"; package demo.v1;
