@@ -19,6 +19,7 @@ pub struct Cli {
 }
 
 /// The commands.
+#[expect(clippy::large_enum_variant, reason = "there is one, and it is made once")]
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Print one record per frame
