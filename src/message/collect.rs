@@ -123,10 +123,10 @@ fn is_unknown_enum(
         lacks
     };
     if node.kind == NodeKind::Packed {
-        packed(field.kind, node, payload).for_each(|bits| {
-            lacks(bits);
-        });
-        return false;
+        // A run of which nothing is left is no value of the field.
+        let (all, lacking) = packed(field.kind, node, payload)
+            .fold((0usize, 0usize), |(all, lacking), bits| (all + 1, lacking + usize::from(lacks(bits))));
+        return all > 0 && all == lacking;
     }
     lacks(node.bits)
 }

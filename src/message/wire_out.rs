@@ -201,3 +201,61 @@ fn whole_end(node: &Node, payload: &[u8]) -> usize {
         _ => end,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{base::Limits, message::decode};
+
+    fn rewritten(schema: &Schema, ty: Option<TypeId>, payload: &[u8]) -> (Vec<u8>, bool) {
+        let (mut tree, mut findings, mut out) = (Tree::new(), Vec::new(), Vec::new());
+        decode(schema, ty, payload, &Limits::default(), &mut tree, &mut findings);
+        write(schema, &tree, payload, &mut out);
+        (out, findings.is_empty())
+    }
+
+    fn check(ty: &str, payload: &[u8], expect: &[u8]) {
+        let schema = Schema::from_sets(&[]).unwrap();
+        assert_eq!(rewritten(&schema, schema.type_by_name(ty), payload).0, expect, "{ty} {payload:?}");
+    }
+
+    #[test]
+    fn canonical_form() {
+        // The last counts, and comes in the order of numbers.
+        check("google.protobuf.Duration", &[16, 2, 8, 1, 8, 3], &[8, 3, 16, 2]);
+        // A default is not written where unset is the same.
+        check("google.protobuf.Duration", &[8, 0, 16, 0], &[]);
+        // A varint at its shortest.
+        check("google.protobuf.BoolValue", &[8, 0x82, 0], &[8, 1]);
+        // Unknown fields and a wire type that does not fit come last, as they are.
+        check("google.protobuf.Duration", &[72, 0x81, 0, 10, 0, 8, 1], &[8, 1, 72, 0x81, 0, 10, 0]);
+        check("google.protobuf.Duration", &[75, 8, 1, 76, 8, 1], &[8, 1, 75, 8, 1, 76]);
+        // The last entry of a key; a value that is missing is the empty one.
+        check(
+            "google.protobuf.Struct",
+            &[10, 5, 10, 1, b'a', 18, 0, 10, 3, 10, 1, b'a'],
+            &[10, 5, 10, 1, b'a', 18, 0],
+        );
+        // What an Any holds stays as it is, and so does what breaks.
+        check("google.protobuf.Any", &[18, 1, 255], &[18, 1, 255]);
+        check("google.protobuf.Duration", &[8, 1, 16, 255], &[8, 1, 16, 255]);
+        // Without a type nothing is known to be twice.
+        check("no.such.Type", &[8, 1, 8, 2, 7], &[8, 1, 8, 2, 7]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_bytes_are_written_and_stay(payload in proptest::collection::vec(any::<u8>(), 0..60), at in 0usize..30) {
+            let schema = Schema::from_sets(&[]).unwrap();
+            let ty = schema.types().nth(at).map(|(ty, _)| ty);
+            let (once, whole) = rewritten(&schema, ty, &payload);
+            if whole {
+                prop_assert_eq!(rewritten(&schema, ty, &once).0, once);
+            }
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 mod cases;
 mod filters;
+mod diff;
 mod house;
 mod jsonl;
 mod live;

@@ -86,7 +86,7 @@ fn field(schema: &Schema, field: &FieldPlan, draw: &mut Draw<'_>, depth: usize, 
         kind if many && draw.byte() % 2 == 1 => {
             let mut content = Vec::new();
             for _ in 0..draw.byte() % 4 {
-                scalar(kind, draw, &mut content);
+                scalar(schema, kind, draw, &mut content);
             }
             length(out, number, &content);
         }
@@ -97,7 +97,7 @@ fn field(schema: &Schema, field: &FieldPlan, draw: &mut Draw<'_>, depth: usize, 
                 _ => 0,
             };
             varint(out, u64::from(number) << 3 | wire);
-            scalar(kind, draw, out);
+            scalar(schema, kind, draw, out);
         }
     }
 }
@@ -106,14 +106,14 @@ fn field(schema: &Schema, field: &FieldPlan, draw: &mut Draw<'_>, depth: usize, 
 fn entry(schema: &Schema, ty: TypeId, draw: &mut Draw<'_>, depth: usize) -> Vec<u8> {
     let mut out = Vec::new();
     for part in &schema.ty(ty).fields {
-        if draw.byte() % 4 > 0 {
+        if !draw.byte().is_multiple_of(4) {
             field(schema, part, draw, depth, &mut out);
         }
     }
     out
 }
 
-fn scalar(kind: Kind, draw: &mut Draw<'_>, out: &mut Vec<u8>) {
+fn scalar(schema: &Schema, kind: Kind, draw: &mut Draw<'_>, out: &mut Vec<u8>) {
     let bits = draw.bits();
     match kind {
         // Small whole numbers: JSON does not keep the bits of a NaN.
@@ -121,6 +121,8 @@ fn scalar(kind: Kind, draw: &mut Draw<'_>, out: &mut Vec<u8>) {
         Kind::Float => out.extend_from_slice(&(bits as i16 as f32 / 8.0).to_le_bytes()),
         Kind::Fixed64 | Kind::Sfixed64 => out.extend_from_slice(&bits.to_le_bytes()),
         Kind::Fixed32 | Kind::Sfixed32 => out.extend_from_slice(&(bits as u32).to_le_bytes()),
+        // ProtoJSON has one form for all numbers of NullValue.
+        Kind::Enum(id) if schema.enum_plan(id).is_some_and(|e| e.null) => varint(out, 0),
         Kind::Enum(_) => varint(out, bits % 5),
         _ => varint(out, bits),
     }

@@ -27,13 +27,18 @@ impl Encoder<'_> {
                     .fail(node.at, format!("expected a duration like \"1.5s\", found \"{}\"", clean(text))),
             },
             // What the writer prints for a value that its string form cannot say.
-            (WellKnown::Timestamp | WellKnown::Duration, Json::Object(members)) => {
+            (WellKnown::Timestamp | WellKnown::Duration | WellKnown::FieldMask, Json::Object(members)) => {
                 self.members(ty, members, &[], out)
             }
             (WellKnown::FieldMask, Json::String(text)) => self.field_mask(text, node, out),
             (WellKnown::Struct, Json::Object(members)) => self.structure(members, out),
             (WellKnown::ListValue, Json::Array(items)) => self.list(items, out),
             (WellKnown::Value, _) => self.value(node, out),
+            (WellKnown::Wrapper | WellKnown::ListValue, Json::Object(members))
+                if members.iter().any(|(name, _)| name == "$unknown") =>
+            {
+                self.members(ty, members, &[], out)
+            }
             (WellKnown::Wrapper, _) => {
                 let plan = self.schema.ty(ty);
                 let Some(field) = plan.index_of(1).and_then(|i| plan.field(i)) else { return };
