@@ -10,8 +10,8 @@ use base64_simd as b64;
 use crate::base::text::nearest;
 use crate::schema::{Cardinality, FieldPlan, Kind, Schema, TypeId};
 
-pub(crate) use super::put::{prefix_length, push_tag, push_varint};
 use super::put::wire_type;
+pub(crate) use super::put::{prefix_length, push_tag, push_varint};
 use parse::{Json, Node};
 
 /// Deepest nesting of JSON that is read.
