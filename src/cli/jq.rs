@@ -80,7 +80,7 @@ impl Jq {
                 }
                 Err(exception) => {
                     return Ok(match exception.get_err() {
-                        Ok(error) => Outcome::Failed(shorten(&error.to_string())),
+                        Ok(error) => Outcome::Failed(shorten(&said(error))),
                         Err(_) => Outcome::Halted,
                     });
                 }
@@ -149,6 +149,14 @@ fn write_value(value: &Val, out: &mut Vec<u8>, depth: usize) {
             }
             out.push(b'}');
         }
+    }
+}
+
+/// What an error says; one that an expression raised is its own text.
+fn said(error: jaq_json::Error) -> String {
+    match error.into_val() {
+        Val::TStr(text) => String::from_utf8_lossy(&text).into_owned(),
+        other => other.to_string(),
     }
 }
 

@@ -123,6 +123,7 @@ impl Matcher {
     }
 
     /// Every path that has roles: its root, its fields, its roles.
+    #[expect(clippy::type_complexity, reason = "one caller, three plain arguments")]
     pub fn each(&self, tell: &mut dyn FnMut(TypeId, &[u16], &[Role])) {
         for root in self.roots() {
             // Steps are made once and point down only: the walk ends.

@@ -29,7 +29,7 @@ pub enum Type {
     /// A branch of a root message's oneof, or what stands for one.
     Kind,
     /// The full name of a message type.
-    TypeName,
+    MessageName,
 }
 
 macro_rules! metas {
@@ -78,13 +78,13 @@ metas! {
     Offset "offset" Type::Int, Frame, "Where it begins in its body";
     At "at" Type::Int, Frame, "Where it begins in the capture file";
     Kind "kind" Type::Kind, Kind, "The branch set in the root message";
-    MessageType "messageType" Type::TypeName, Kind, "The message's type";
+    MessageType "messageType" Type::MessageName, Kind, "The message's type";
     Flags "flags" Type::Flags, Frame, "The envelope's flags";
     Length "length" Type::Int, Kind, "Length of the payload";
     JsonLength "jsonLength" Type::Int, Kind, "Length of a payload in JSON";
     Compressed "compressed" Type::Bool, Frame, "Whether the payload is compressed";
     EndStream "endStream" Type::Bool, Frame, "Whether it is Connect's end of the stream";
-    CarrierType "carrier.messageType" Type::TypeName, Record, "The type that carried the message";
+    CarrierType "carrier.messageType" Type::MessageName, Record, "The type that carried the message";
     CarrierField "carrier.field" Type::Text, Record, "The field that carried it";
     CarrierEncoding "carrier.encoding" Type::Word(&["hex", "base64", "binary"]), Record, "How it was carried";
     CarrierAssumed "carrier.assumed" Type::Bool, Record, "Whether the carried type is the default";

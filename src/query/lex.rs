@@ -4,13 +4,13 @@
 use std::ops::Range;
 
 use super::Error;
-use super::steps::{self, Step};
+use super::steps::{self, Steps};
 
 /// A word.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Tok {
     /// A path: `message.a.*.b[2]`; a single step may be a keyword or a bare word.
-    Path(Vec<(Step, Range<usize>)>),
+    Path(Steps),
     /// Text in quotes.
     Text(String),
     /// `b"…"`, `0a:6a:00`

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Error;
 use super::lex::{Tok, Token, lex};
-use super::steps::{self, Step};
+use super::steps::{self, Step, Steps};
 
 /// Deepest nesting of parentheses and `not`.
 const MAX_DEPTH: usize = 100;
@@ -30,7 +30,7 @@ pub enum Expr {
 /// A path as written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Path {
-    pub steps: Vec<(Step, Range<usize>)>,
+    pub steps: Steps,
     pub span: Range<usize>,
 }
 

@@ -18,6 +18,9 @@ pub enum Step {
     Index(usize),
 }
 
+/// Steps with their places in the expression.
+pub type Steps = Vec<(Step, Range<usize>)>;
+
 /// Whether a path may begin with a character.
 pub fn begins(c: char) -> bool {
     c.is_ascii_alphabetic() || matches!(c, '_' | '$' | '*')
@@ -28,7 +31,7 @@ fn inside(c: char) -> bool {
 }
 
 /// Reads a path at the beginning of `rest`, which lies at `at`; gives its length.
-pub fn lex(rest: &str, at: usize) -> Result<(Vec<(Step, Range<usize>)>, usize), Error> {
+pub fn lex(rest: &str, at: usize) -> Result<(Steps, usize), Error> {
     let mut steps = Vec::new();
     let mut i = 0;
     let char_at = |i: usize| rest.get(i..).and_then(|r| r.chars().next());
@@ -62,7 +65,7 @@ pub fn lex(rest: &str, at: usize) -> Result<(Vec<(Step, Range<usize>)>, usize), 
     }
 }
 
-fn bracket(rest: &str, at: usize, steps: &mut Vec<(Step, Range<usize>)>) -> Result<usize, Error> {
+fn bracket(rest: &str, at: usize, steps: &mut Steps) -> Result<usize, Error> {
     let inside = rest.get(1..).unwrap_or_default();
     if let Some(quoted) = inside.strip_prefix('"')
         && let Some(end) = quoted.find("\"]")

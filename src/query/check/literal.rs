@@ -104,7 +104,7 @@ fn record(ty: Type, literal: &Literal, names: Names<'_>) -> Result<Vec<Want>, Er
             true => one(Want::Text(text.clone())),
             false => refused(format!("no finding has the code '{}'", clean(text)), nearest(text, codes())),
         },
-        (Type::TypeName, Lit::Text(text)) => {
+        (Type::MessageName, Lit::Text(text)) => {
             if names.schema.is_empty() || names.schema.type_by_name(text).is_some() {
                 return one(Want::Text(text.clone()));
             }

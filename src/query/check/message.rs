@@ -147,8 +147,13 @@ pub fn resolve(schema: &Schema, path: &[(Step, Range<usize>)]) -> Result<(Vec<St
                 while let Some(node) = open.pop() {
                     let mut below = HashSet::new();
                     members(schema, node, &mut below);
-                    // Below JSON without a type lies anything: a name is looked for only where types have names.
-                    open.extend(below.into_iter().filter(|n| *n != Node::Free && next.insert(*n)));
+                    // Below JSON without a type, and in a map, lies anything: a name is looked for only
+                    // where types have names.
+                    let maps: Vec<Node> =
+                        below.iter().filter(|n| matches!(n, Node::Map(_))).copied().collect();
+                    maps.iter().for_each(|map| members(schema, *map, &mut below));
+                    below.retain(|n| !matches!(n, Node::Free | Node::Map(_)));
+                    open.extend(below.into_iter().filter(|n| next.insert(*n)));
                 }
             }
             Step::Index(_) => next.extend(nodes.iter().copied()),

@@ -207,10 +207,9 @@ impl<'a> Drawing<'a, '_> {
         let mut head = title.to_owned();
         let ended = stage.closed.or(Some(stage.last)).and_then(|m| m.time);
         if let Some(lasted) = since(stage.first.time, ended).filter(|_| stage.first.frame != stage.last.frame)
+            && lasted != "0.000"
         {
-            if lasted != "0.000" {
-                let _ = write!(head, " · {lasted} s");
-            }
+            let _ = write!(head, " · {lasted} s");
         }
         self.indent(depth, Some((0, &time)));
         let room = self.room(depth);
@@ -269,10 +268,10 @@ impl<'a> Drawing<'a, '_> {
         for link in self.links.get(&first.frame).into_iter().flatten() {
             self.waited(link, &mut tail);
         }
-        if let Some(asked) = self.answers.get(&first.frame).and_then(|l| l.request) {
-            if asked != first.frame {
-                let _ = write!(tail, " ↩#{asked}");
-            }
+        if let Some(asked) = self.answers.get(&first.frame).and_then(|l| l.request)
+            && asked != first.frame
+        {
+            let _ = write!(tail, " ↩#{asked}");
         }
         if answer.is_some() {
             tail.push_str(" ✓");
