@@ -50,7 +50,7 @@ pub enum Command {
     /// one object per change with --format json or jsonl.
     #[command(
         after_help = "Examples:\n  rpcshark diff monday.pcap tuesday.har\n  rpcshark diff --stat a.pcap b.pcap\n  \
-                            rpcshark diff --ignore '**.cwd' --only interaction_update a.pcap b.pcap\n  \
+                            rpcshark diff --ignore '**.cwd' --only message.text a.pcap b.pcap\n  \
                             rpcshark diff --run 1:2 session.pcap session.pcap\n  \
                             rpcshark diff --format jsonl a.pcap b.pcap | jq -r 'select(.type==\"changed\").path'"
     )]
