@@ -1,8 +1,8 @@
 //! One test binary: rules of the house, laws, and stories over fixtures.
 
 mod cases;
-mod filters;
 mod diff;
+mod filters;
 mod house;
 mod jsonl;
 mod live;
