@@ -136,7 +136,7 @@ impl Filter {
                         leaf.span.clone(),
                         format!("{} {what}: no filter for single frames", leaf.name),
                     )
-                    .help("timeline, check, stats and export take it"),
+                    .help("it is for commands that look at whole captures"),
                 );
             }
         });
