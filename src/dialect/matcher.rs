@@ -29,6 +29,9 @@ pub struct Matcher {
     types: Vec<u8>,
 }
 
+/// What is told of a path: its root type, the places of its fields, its roles.
+pub type Tell<'a> = dyn FnMut(TypeId, &[u16], &[Role]) + 'a;
+
 const HAS: u8 = 1;
 const REACHES: u8 = 2;
 
@@ -123,7 +126,7 @@ impl Matcher {
     }
 
     /// Every path that has roles: its root, its fields, its roles.
-    pub fn each(&self, tell: &mut dyn FnMut(TypeId, &[u16], &[Role])) {
+    pub fn each(&self, tell: &mut Tell<'_>) {
         for root in self.roots() {
             // Steps are made once and point down only: the walk ends.
             let mut todo: Vec<(u32, Vec<u16>)> =

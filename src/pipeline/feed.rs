@@ -35,7 +35,6 @@ pub struct Feed {
 pub type Files = HashMap<String, u64>;
 
 /// What a capture gives, in order.
-#[expect(clippy::large_enum_variant, reason = "nearly all are frames")]
 pub enum Fed {
     /// A frame, and ids that a log gives beside it.
     Frame(Frame, Vec<(String, String)>),

@@ -206,11 +206,10 @@ impl<'a> Drawing<'a, '_> {
         let time = since(began, stage.first.time).unwrap_or_default();
         let mut head = title.to_owned();
         let ended = stage.closed.or(Some(stage.last)).and_then(|m| m.time);
-        if let Some(lasted) = since(stage.first.time, ended).filter(|_| stage.first.frame != stage.last.frame)
-        {
-            if lasted != "0.000" {
-                let _ = write!(head, " · {lasted} s");
-            }
+        let lasted = since(stage.first.time, ended).filter(|_| stage.first.frame != stage.last.frame);
+        // Bodies that are one item of the capture take no time.
+        if let Some(lasted) = lasted.filter(|l| l != "0.000") {
+            let _ = write!(head, " · {lasted} s");
         }
         self.indent(depth, Some((0, &time)));
         let room = self.room(depth);
@@ -269,10 +268,9 @@ impl<'a> Drawing<'a, '_> {
         for link in self.links.get(&first.frame).into_iter().flatten() {
             self.waited(link, &mut tail);
         }
-        if let Some(asked) = self.answers.get(&first.frame).and_then(|l| l.request) {
-            if asked != first.frame {
-                let _ = write!(tail, " ↩#{asked}");
-            }
+        let asked = self.answers.get(&first.frame).and_then(|l| l.request);
+        if let Some(asked) = asked.filter(|asked| *asked != first.frame) {
+            let _ = write!(tail, " ↩#{asked}");
         }
         if answer.is_some() {
             tail.push_str(" ✓");
