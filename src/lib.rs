@@ -14,6 +14,7 @@
 
 pub mod base;
 pub mod dialect;
+pub mod diff;
 pub mod encode;
 pub mod exchange;
 pub mod frame;

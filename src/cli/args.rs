@@ -19,7 +19,6 @@ pub struct Cli {
 }
 
 /// The commands.
-#[expect(clippy::large_enum_variant, reason = "there is one, and it is made once")]
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Print one record per frame
@@ -45,6 +44,17 @@ pub enum Command {
         after_help = "Examples:\n  rpcshark follow session.har\n  rpcshark follow --stream shell session.pcap"
     )]
     Follow(Follow),
+    /// Show what changed between two sessions; exit 0 where nothing did, 1 where something did
+    ///
+    /// Ids, times, chunks, compression and protocol are left out of account: two runs never share them. Read like `git diff`;
+    /// one object per change with --format json or jsonl.
+    #[command(
+        after_help = "Examples:\n  rpcshark diff monday.pcap tuesday.har\n  rpcshark diff --stat a.pcap b.pcap\n  \
+                            rpcshark diff --ignore '**.cwd' --only interaction_update a.pcap b.pcap\n  \
+                            rpcshark diff --run 1:2 session.pcap session.pcap\n  \
+                            rpcshark diff --format jsonl a.pcap b.pcap | jq -r 'select(.type==\"changed\").path'"
+    )]
+    Diff(Diff),
     /// Count calls, frames, bytes, kinds, waits and tokens
     Stats(Correlate),
     /// Print the findings alone; exit 1 where one is at the level of --fail-on
@@ -103,6 +113,38 @@ pub struct Follow {
     /// What to print: text, thinking, shell, args, another of the dialect's, or all
     #[arg(long, value_name = "NAME", default_value = "text", value_delimiter = ',')]
     pub stream: Vec<String>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `diff`.
+#[derive(Args, Debug)]
+pub struct Diff {
+    /// The session before: a capture or a folder; `-` is standard input
+    #[arg(value_name = "A")]
+    pub left: PathBuf,
+    /// The session after
+    #[arg(value_name = "B")]
+    pub right: PathBuf,
+    /// Count the changes by kind of message instead of showing them
+    #[arg(long)]
+    pub stat: bool,
+    /// Compare only this field and what is below it (`*` is any one step, `**` any number)
+    #[arg(long, value_name = "PATH")]
+    pub only: Vec<String>,
+    /// Leave this field and what is below it out
+    #[arg(long, value_name = "PATH")]
+    pub ignore: Vec<String>,
+    /// Normalise nothing: ids, times, keep-alives, pieces and ends as they are
+    #[arg(long)]
+    pub raw: bool,
+    /// Compare these two runs alone, by id, the beginning of an id, or number
+    #[arg(long, value_name = "ID:ID")]
+    pub run: Option<String>,
     #[command(flatten)]
     pub schema: SchemaOptions,
     #[command(flatten)]

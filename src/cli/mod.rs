@@ -33,6 +33,7 @@ pub fn run() -> ExitCode {
         Command::Decode(args) => commands::decode::run(args),
         Command::Timeline(args) => commands::timeline::run(args),
         Command::Follow(args) => commands::follow::run(args),
+        Command::Diff(args) => commands::diff::run(args),
         Command::Stats(args) => commands::stats::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Blobs(args) => commands::blobs::run(args),

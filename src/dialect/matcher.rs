@@ -29,9 +29,6 @@ pub struct Matcher {
     types: Vec<u8>,
 }
 
-/// What is told of a path: its root type, the places of its fields, its roles.
-pub type Tell<'a> = dyn FnMut(TypeId, &[u16], &[Role]) + 'a;
-
 const HAS: u8 = 1;
 const REACHES: u8 = 2;
 
@@ -126,7 +123,8 @@ impl Matcher {
     }
 
     /// Every path that has roles: its root, its fields, its roles.
-    pub fn each(&self, tell: &mut Tell<'_>) {
+    #[expect(clippy::type_complexity, reason = "one caller, three plain arguments")]
+    pub fn each(&self, tell: &mut dyn FnMut(TypeId, &[u16], &[Role])) {
         for root in self.roots() {
             // Steps are made once and point down only: the walk ends.
             let mut todo: Vec<(u32, Vec<u16>)> =

@@ -67,7 +67,7 @@ fn messages_come_back() {
     there_and_back(chat, "0a040a02ff68");
     there_and_back(chat, "28010aff");
     there_and_back(None, "08051202686 91a020802".replace(' ', "").as_str());
-    there_and_back(None, "0dffffffff11ffffffffffffffff08ffffffffffffffffff01");
+    there_and_back(None, "0dffffffff08ffffffffffffffffff0111ffffffffffffffff");
 }
 
 /// A record's payload as hex, its flags, and whether it is a frame.
@@ -159,7 +159,7 @@ fn values_are_found_in_a_stream() {
     let expect = [
         ("{\"a\":1}", 1, 1),
         ("{\n \"b\": \"}é\\\"\"}", 3, 1),
-        ("{\"c\":[2]}", 4, 17),
+        ("{\"c\":[2]}", 4, 18),
         ("{}", 5, 1),
         ("\"x\"", 5, 5),
         ("5", 5, 9),

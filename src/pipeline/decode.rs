@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::base::codec::Inflater;
 use crate::base::json::push_string;
+use crate::base::secret;
 use crate::base::{Code, Finding, Severity, Space};
 use crate::dialect::{Payload, PayloadEncoding};
 use crate::frame;
@@ -232,6 +233,25 @@ impl Worker {
 
     /// What the frame that was decoded last says, by the rules of the dialects.
     pub fn digest(&self, config: &Config, job: &Job, decoded: &Decoded) -> Digest {
+        let mut digest = self.said(config, job, decoded);
+        if config.show_secrets {
+            return digest;
+        }
+        // What ends up in findings and headings is hidden here; running text is where it is joined.
+        let masked = |text: &mut Box<str>| {
+            if let Some(hidden) = secret::mask_text(text) {
+                *text = hidden.into();
+            }
+        };
+        digest.titles.iter_mut().for_each(|(_, _, text)| masked(text));
+        digest.endings.iter_mut().filter_map(|(_, reason)| reason.as_mut()).for_each(masked);
+        if let Some(status) = &mut digest.status {
+            masked(&mut status.message);
+        }
+        digest
+    }
+
+    fn said(&self, config: &Config, job: &Job, decoded: &Decoded) -> Digest {
         match &job.frame.role {
             Role::EndStream | Role::Error => Digest::end(Status::from_json(&decoded.payload)),
             Role::Trailers(headers) => {
@@ -415,15 +435,18 @@ impl Worker {
         if !assumed {
             return inner;
         }
-        let mut fits = |ty: TypeId| {
+        let mut fits = |ty: TypeId, strict: bool| {
             let mut findings = Vec::new();
             message::decode(&config.schema, Some(ty), bytes, &config.limits, &mut self.inner, &mut findings);
-            !findings.iter().any(|f| f.severity == Severity::Error)
+            // A type that knows none of the fields fits anything: another than the default has to know them all.
+            let bad =
+                |f: &Finding| f.severity == Severity::Error || strict && f.code == Code::ProtoUnknownField;
+            !findings.iter().any(bad)
         };
-        if fits(inner) {
+        if fits(inner, false) {
             return inner;
         }
-        tunnel.siblings.iter().map(|(_, ty)| *ty).find(|ty| fits(*ty)).unwrap_or(inner)
+        tunnel.siblings.iter().map(|(_, ty)| *ty).find(|ty| fits(*ty, true)).unwrap_or(inner)
     }
 
     /// Ids of the call first, then those that the message holds.

@@ -5,7 +5,7 @@ use crate::base::json::{push_key, push_number, push_optional, push_string};
 use crate::base::{Finding, Space};
 use crate::pdu::{Head, Role, Side, Start};
 
-use super::redact::{header_value, url};
+use super::redact::{header_value, host, url};
 use super::{Carrier, Decoded, IdValue, Item};
 
 /// Appends the record of a frame and a newline.
@@ -158,7 +158,7 @@ fn push_http(out: &mut Vec<u8>, head: &Head, show_secrets: bool) {
             push_key(out, "method");
             push_optional(out, method.as_deref());
             push_key(out, "host");
-            push_optional(out, authority.as_deref());
+            push_optional(out, authority.as_deref().map(|a| host(a, show_secrets)).as_deref());
             push_key(out, "path");
             push_optional(out, path.as_deref().map(|p| url(p, show_secrets)).as_deref());
         }

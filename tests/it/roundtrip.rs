@@ -106,7 +106,7 @@ fn field(schema: &Schema, field: &FieldPlan, draw: &mut Draw<'_>, depth: usize, 
 fn entry(schema: &Schema, ty: TypeId, draw: &mut Draw<'_>, depth: usize) -> Vec<u8> {
     let mut out = Vec::new();
     for part in &schema.ty(ty).fields {
-        if draw.byte() % 4 > 0 {
+        if !draw.byte().is_multiple_of(4) {
             field(schema, part, draw, depth, &mut out);
         }
     }

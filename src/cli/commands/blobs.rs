@@ -39,12 +39,16 @@ pub fn run(args: Blobs) -> Result<Exit> {
         failed: false,
         trouble: None,
     };
-    let (_, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
+    let (summary, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
     sink.out.flush()?;
     if let Some(error) = sink.trouble {
         return Err(error);
     }
-    Ok(if failed || sink.failed { Exit::Unusable } else { Exit::Done })
+    Ok(match failed || sink.failed {
+        true => Exit::Unusable,
+        false if args.output.strict && summary.has_problems() => Exit::No,
+        false => Exit::Done,
+    })
 }
 
 struct Found<'a> {

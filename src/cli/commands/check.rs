@@ -33,7 +33,7 @@ pub fn run(args: Check) -> Result<Exit> {
         count: [0; 3],
         failed: false,
     };
-    let (_, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
+    let (summary, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
     if args.output.count {
         writeln!(sink.out, "{}", sink.count.iter().sum::<u64>())?;
     }
@@ -45,7 +45,7 @@ pub fn run(args: Check) -> Result<Exit> {
     let at_level: u64 = sink.count.iter().skip(level as usize).sum();
     Ok(match failed || sink.failed {
         true => Exit::Unusable,
-        false if at_level > 0 => Exit::No,
+        false if at_level > 0 || args.output.strict && summary.has_problems() => Exit::No,
         false => Exit::Done,
     })
 }

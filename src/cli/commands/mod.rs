@@ -6,6 +6,7 @@ pub mod check;
 mod correlated;
 pub mod decode;
 pub mod dialect;
+pub mod diff;
 pub mod encode;
 pub mod follow;
 pub mod schema;

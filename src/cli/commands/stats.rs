@@ -31,7 +31,7 @@ pub fn run(args: Correlate) -> Result<Exit> {
         Some(format) => format == Format::Text,
     };
     let mut sink = Counts { plan: &config.plan, ..Counts::new(&config.plan) };
-    let (_, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
+    let (summary, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
     let mut out = correlated::out();
     if text {
         out.write_all(sink.text().as_bytes())?;
@@ -39,7 +39,11 @@ pub fn run(args: Correlate) -> Result<Exit> {
         writeln!(out, "{}", sink.json())?;
     }
     out.flush()?;
-    Ok(if failed || sink.failed { Exit::Unusable } else { Exit::Done })
+    Ok(match failed || sink.failed {
+        true => Exit::Unusable,
+        false if args.output.strict && summary.has_problems() => Exit::No,
+        false => Exit::Done,
+    })
 }
 
 #[derive(Default, Clone)]

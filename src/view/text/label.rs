@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn without_a_schema_the_only_member_leads_on() {
-        check(r#"{"outer":{"inner":{"text":"hi\nyou","n":1}}}"#, "inner", r#"n=1 text="hi\nyou""#);
+        check(r#"{"outer":{"inner":{"text":"hi\nyou","n":1}}}"#, "inner", r#"text="hi\nyou" n=1"#);
         check(r#"{"outer":{}}"#, "outer", "");
         check(r#"{"id":7,"list":[1,{"a":"b"}]}"#, "it", r#"id=7 list=[1 {a="b"}]"#);
         check("", "it", "");

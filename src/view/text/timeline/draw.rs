@@ -206,9 +206,9 @@ impl<'a> Drawing<'a, '_> {
         let time = since(began, stage.first.time).unwrap_or_default();
         let mut head = title.to_owned();
         let ended = stage.closed.or(Some(stage.last)).and_then(|m| m.time);
-        let lasted = since(stage.first.time, ended).filter(|_| stage.first.frame != stage.last.frame);
-        // Bodies that are one item of the capture take no time.
-        if let Some(lasted) = lasted.filter(|l| l != "0.000") {
+        if let Some(lasted) = since(stage.first.time, ended).filter(|_| stage.first.frame != stage.last.frame)
+            && lasted != "0.000"
+        {
             let _ = write!(head, " · {lasted} s");
         }
         self.indent(depth, Some((0, &time)));
@@ -268,8 +268,9 @@ impl<'a> Drawing<'a, '_> {
         for link in self.links.get(&first.frame).into_iter().flatten() {
             self.waited(link, &mut tail);
         }
-        let asked = self.answers.get(&first.frame).and_then(|l| l.request);
-        if let Some(asked) = asked.filter(|asked| *asked != first.frame) {
+        if let Some(asked) = self.answers.get(&first.frame).and_then(|l| l.request)
+            && asked != first.frame
+        {
             let _ = write!(tail, " ↩#{asked}");
         }
         if answer.is_some() {
