@@ -59,6 +59,7 @@ fn numbers(recording: &Recording) -> Vec<usize> {
 }
 
 /// Runs and calls, paired within their class.
+#[expect(clippy::type_complexity, reason = "pairs of places, either side of which may be missing")]
 fn pairs(
     left: &Recording,
     right: &Recording,

@@ -114,9 +114,10 @@ pub(super) fn unknown_by_number(value: &mut Value) {
                 let number = field.get("number").map(Value::to_string).unwrap_or_default();
                 let wire = field.get("wire").and_then(Value::as_str).unwrap_or_default().to_owned();
                 field = serde_json::json!({ wire: field["value"].take() });
-                match by_number.entry(number).or_insert_with(|| Value::Array(Vec::new())) {
-                    Value::Array(list) => list.push(field),
-                    _ => {}
+                if let Value::Array(list) =
+                    by_number.entry(number).or_insert_with(|| Value::Array(Vec::new()))
+                {
+                    list.push(field)
                 }
             }
             object.insert("$unknown".to_owned(), Value::Object(by_number));

@@ -102,10 +102,12 @@ impl<'a> Recorder<'a> {
             self.end(number, own, lane, input, end_of(status, input.message));
             return;
         }
-        if own && input.whole && input.side == Side::Server {
-            if let Some(group) = self.groups.get_mut(number) {
-                group.end.get_or_insert_with(|| (input.frame, input.stage, json!({"end": "ok"})));
-            }
+        if own
+            && input.whole
+            && input.side == Side::Server
+            && let Some(group) = self.groups.get_mut(number)
+        {
+            group.end.get_or_insert_with(|| (input.frame, input.stage, json!({"end": "ok"})));
         }
         if input.redundant {
             return;
@@ -232,14 +234,14 @@ impl<'a> Recorder<'a> {
             let entries = list.into_iter().filter_map(|e| self.entry(number, e, ids)).collect();
             lanes.push((lane, entries));
         }
-        if let Some((frame, stage, value)) = ended {
-            if let Some(value) = filter(value, &self.options.only, &self.options.ignore) {
-                let entry = Entry::new(frame, stage, end.clone(), &value, number, ids);
-                let lane = Lane { rpc: None, side: Side::Server };
-                match lanes.iter_mut().find(|(known, _)| *known == lane) {
-                    Some((_, list)) => list.push(entry),
-                    None => lanes.push((lane, vec![entry])),
-                }
+        if let Some((frame, stage, value)) = ended
+            && let Some(value) = filter(value, &self.options.only, &self.options.ignore)
+        {
+            let entry = Entry::new(frame, stage, end.clone(), &value, number, ids);
+            let lane = Lane { rpc: None, side: Side::Server };
+            match lanes.iter_mut().find(|(known, _)| *known == lane) {
+                Some((_, list)) => list.push(entry),
+                None => lanes.push((lane, vec![entry])),
             }
         }
         lanes.sort_by(|a, b| a.0.cmp(&b.0));
@@ -425,10 +427,10 @@ fn put_back(value: &mut Value, pieces: &[Piece], show_secrets: bool) {
                 text.strip_prefix(MARK).and_then(|t| t.strip_prefix('p')).and_then(|n| n.parse().ok());
             let Some(piece) = number.and_then(|n: usize| pieces.get(n)) else { return };
             *value = piece.value.clone();
-            if let (Value::String(text), false) = (&mut *value, show_secrets) {
-                if let Some(masked) = secret::mask_text(text) {
-                    *text = masked;
-                }
+            if let (Value::String(text), false) = (&mut *value, show_secrets)
+                && let Some(masked) = secret::mask_text(text)
+            {
+                *text = masked;
             }
         }
         Value::Array(elements) => elements.iter_mut().for_each(|v| put_back(v, pieces, show_secrets)),
