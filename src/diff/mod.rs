@@ -201,3 +201,6 @@ pub enum Error {
     #[error("no run '{0}' in the {1} session (its runs: {2})")]
     NoRun(String, &'static str, String),
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,6 +25,14 @@ pub fn run(args: Diff) -> Result<Exit> {
     if format == Format::Fields {
         bail!("--format fields: diff prints text, json or jsonl");
     }
+    for (set, option, instead) in [
+        (args.output.filter.is_some(), "-Y", "--only, --ignore and --run choose what is compared"),
+        (args.output.jq.is_some(), "--jq", "pipe --format jsonl to jq"),
+    ] {
+        if set {
+            bail!("{option} does not work with diff: {instead}");
+        }
+    }
     let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
     if args.output.expand.is_none() {
         // What is inside an encoding is compared, not its digits.
