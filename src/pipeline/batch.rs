@@ -24,6 +24,8 @@ use super::{Config, Job, Render};
 const BATCH_FRAMES: usize = 256;
 /// Payload bytes that are decoded together, about.
 const BATCH_BYTES: usize = 1 << 20;
+/// How much longer a compressed payload is taken to be once inflated, to bound a batch.
+const INFLATES: usize = 32;
 /// Records that a reader may be ahead.
 const AHEAD: usize = 256;
 
@@ -274,7 +276,9 @@ impl Driver<'_> {
         self.first = self.first.or(frame.time);
         let clock = (self.first, self.before.or(frame.time));
         self.before = frame.time.or(self.before);
-        self.bytes += frame.payload.len();
+        // What a batch holds is what its frames inflate to, which is not known yet.
+        let weight = if frame.compressed { INFLATES } else { 1 };
+        self.bytes += frame.payload.len().saturating_mul(weight);
         self.summary.frames += 1;
         let number = self.summary.frames;
         self.jobs.push(Job { number, capture: name.clone(), frame, typed, joined, clock });
