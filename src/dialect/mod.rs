@@ -21,6 +21,8 @@ pub use timely::{
     Verdict,
 };
 
+use crate::base::text::place;
+
 /// A dialect that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}:{line}:{column}: {message}")]
@@ -42,9 +44,7 @@ pub struct Error {
 impl Error {
     /// An error at bytes of a text.
     fn at(file: &str, text: &str, span: std::ops::Range<usize>, message: impl Into<String>) -> Self {
-        let before = text.get(..span.start).unwrap_or(text);
-        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let (line, column) = place(text, span.start);
         Self { file: file.to_owned(), line, column, message: message.into(), text: text.to_owned(), span }
     }
 }

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::base::text::hex;
 use crate::message::json_in;
 use crate::schema::{Kind, Presence, Schema, TypeId};
 
@@ -39,7 +40,7 @@ impl Wrap {
         let (place, form) = self.payload;
         let holder = field(place)?;
         let text = match (form, holder.kind) {
-            (PayloadForm::Hex, _) => hex_simd::encode_to_string(payload, hex_simd::AsciiCase::Lower),
+            (PayloadForm::Hex, _) => hex(payload),
             // A bytes field that holds base64 text holds the text's bytes.
             (PayloadForm::Base64, Kind::Bytes) => {
                 let text = base64_simd::STANDARD.encode_to_string(payload);

@@ -48,8 +48,10 @@ pub struct Correlated<'a> {
 /// Where output goes.
 pub trait Sink {
     /// Takes the rendered frames of a batch, one slice a frame; empty ones were not wanted.
-    /// False ends the run.
-    fn frames(&mut self, rendered: &[Vec<u8>]) -> io::Result<bool>;
+    /// False ends the run. Not called where the run is correlated.
+    fn frames(&mut self, _rendered: &[Vec<u8>]) -> io::Result<bool> {
+        Ok(true)
+    }
     /// Takes a frame of a correlated run, in place of [`Sink::frames`]. False ends the run.
     fn correlated(&mut self, _frame: &Correlated<'_>) -> io::Result<bool> {
         Ok(true)
@@ -59,7 +61,9 @@ pub trait Sink {
         Ok(())
     }
     /// Nothing more is waiting to be read: what was written may be shown.
-    fn idle(&mut self) -> io::Result<()>;
+    fn idle(&mut self) -> io::Result<()> {
+        Ok(())
+    }
     /// A finding that belongs to no frame.
     fn finding(&mut self, capture: &str, finding: &Finding);
     /// A capture that could not be read on.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::base::codec::Inflater;
 use crate::base::json::push_string;
 use crate::base::secret;
+use crate::base::text::hex;
 use crate::base::{Code, Finding, Severity, Space};
 use crate::dialect::{Payload, PayloadEncoding};
 use crate::frame;
@@ -516,9 +517,7 @@ pub fn ids_of(config: &Config, tree: &Tree, payload: &[u8], out: &mut Vec<Id>) {
         let value = match id.value {
             message::IdValue::Text(text) => IdValue::Str(text.to_owned()),
             message::IdValue::Number(number) => IdValue::Uint(number),
-            message::IdValue::Bytes(bytes) => {
-                IdValue::Str(hex_simd::encode_to_string(bytes, hex_simd::AsciiCase::Lower))
-            }
+            message::IdValue::Bytes(bytes) => IdValue::Str(hex(bytes)),
         };
         out.push((id.namespace, value));
     }

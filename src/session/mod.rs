@@ -23,6 +23,7 @@ use std::fmt;
 use crate::base::{Code, Finding, Severity, Timestamp};
 use crate::pdu::{Head, Side};
 
+pub use crate::base::text::hex;
 pub use blobs::{Blob, Blobs};
 pub use correlate::Session;
 pub use digest::Digest;
@@ -52,11 +53,6 @@ impl fmt::Display for IdValue {
 
 /// An id with the number of its namespace.
 pub type Id = (u16, IdValue);
-
-/// Bytes in lower-case hex.
-pub fn hex(bytes: &[u8]) -> String {
-    hex_simd::encode_to_string(bytes, hex_simd::AsciiCase::Lower)
-}
 
 /// A frame, without what it says.
 #[derive(Clone, Copy, Debug)]

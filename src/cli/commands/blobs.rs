@@ -114,10 +114,6 @@ impl Found<'_> {
 }
 
 impl Sink for Found<'_> {
-    fn frames(&mut self, _: &[Vec<u8>]) -> io::Result<bool> {
-        Ok(true)
-    }
-
     fn correlated(&mut self, _: &Correlated<'_>) -> io::Result<bool> {
         Ok(true)
     }
@@ -135,10 +131,6 @@ impl Sink for Found<'_> {
                 self.trouble.get_or_insert(error);
             }
         }
-        Ok(())
-    }
-
-    fn idle(&mut self) -> io::Result<()> {
         Ok(())
     }
 

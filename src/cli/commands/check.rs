@@ -98,10 +98,6 @@ impl Findings<'_> {
 }
 
 impl Sink for Findings<'_> {
-    fn frames(&mut self, _: &[Vec<u8>]) -> io::Result<bool> {
-        Ok(true)
-    }
-
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         let ids = &frame.job.joined.ids;
         let whole = |id: &&Id| self.plan.namespaces.get(usize::from(id.0)).is_some_and(|n| n.whole_exchange);

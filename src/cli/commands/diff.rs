@@ -152,10 +152,6 @@ struct Taking<'a> {
 }
 
 impl Sink for Taking<'_> {
-    fn frames(&mut self, _: &[Vec<u8>]) -> io::Result<bool> {
-        Ok(true)
-    }
-
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         let (job, decoded, said) = (frame.job, frame.decoded, frame.digest);
         let lane = &job.frame.lane;
@@ -187,10 +183,6 @@ impl Sink for Taking<'_> {
 
     fn finished(&mut self, session: &Session<'_>, _: &[Event]) -> io::Result<()> {
         self.recording = self.recorder.take().map(|r| r.finish(session.model()));
-        Ok(())
-    }
-
-    fn idle(&mut self) -> io::Result<()> {
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use rpcshark::base::Limits;
-use rpcshark::base::text::clean;
+use rpcshark::base::text::{clean, hex};
 use rpcshark::dialect::{PayloadEncoding, Plan, Tunnel};
 use rpcshark::encode::{self, Carried, Encoded, PayloadForm, Piece, Pieces, Role, Wrap};
 use rpcshark::schema::{Schema, TypeId};
@@ -133,7 +133,7 @@ impl Writer<'_> {
         }
         self.written += 1;
         if self.hex {
-            writeln!(self.out, "{}", hex_simd::encode_to_string(&bytes, hex_simd::AsciiCase::Lower))?;
+            writeln!(self.out, "{}", hex(&bytes))?;
         } else {
             self.out.write_all(&bytes)?;
         }

@@ -101,10 +101,6 @@ fn lines(text: &str) -> String {
 }
 
 impl Sink for Texts {
-    fn frames(&mut self, _: &[Vec<u8>]) -> io::Result<bool> {
-        Ok(true)
-    }
-
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         self.take(frame.events);
         Ok(true)
@@ -112,10 +108,6 @@ impl Sink for Texts {
 
     fn finished(&mut self, _: &Session<'_>, events: &[Event]) -> io::Result<()> {
         self.take(events);
-        Ok(())
-    }
-
-    fn idle(&mut self) -> io::Result<()> {
         Ok(())
     }
 

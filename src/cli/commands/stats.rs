@@ -230,10 +230,6 @@ fn percentiles(values: &[f64]) -> Value {
 }
 
 impl Sink for Counts<'_> {
-    fn frames(&mut self, _: &[Vec<u8>]) -> io::Result<bool> {
-        Ok(true)
-    }
-
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         let job = &frame.job.frame;
         self.calls.insert(job.lane.call, ());
@@ -262,10 +258,6 @@ impl Sink for Counts<'_> {
 
     fn finished(&mut self, _: &Session<'_>, events: &[Event]) -> io::Result<()> {
         self.events(events);
-        Ok(())
-    }
-
-    fn idle(&mut self) -> io::Result<()> {
         Ok(())
     }
 

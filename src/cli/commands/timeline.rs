@@ -115,10 +115,6 @@ impl Timeline<'_> {
 }
 
 impl Sink for Timeline<'_> {
-    fn frames(&mut self, _: &[Vec<u8>]) -> io::Result<bool> {
-        Ok(true)
-    }
-
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         if self.text {
             self.keep(frame);

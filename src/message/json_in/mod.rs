@@ -7,7 +7,7 @@ mod wkt;
 
 use base64_simd as b64;
 
-use crate::base::text::nearest;
+use crate::base::text::{nearest, place};
 use crate::schema::{Cardinality, FieldPlan, Kind, Schema, TypeId};
 
 use super::put::wire_type;
@@ -31,9 +31,7 @@ pub struct JsonError {
 impl JsonError {
     /// Line and column of the mistake, from 1, in the text it was found in.
     pub fn place(&self, text: &str) -> (usize, usize) {
-        let before = text.get(..self.at).unwrap_or(text);
-        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
-        (line, before.rsplit('\n').next().unwrap_or_default().chars().count() + 1)
+        place(text, self.at)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::base::text::push_clean;
+use crate::base::text::{cut, push_clean};
 use crate::schema::{FieldPlan, Kind, Schema, TypeId, TypePlan};
 
 use super::super::Decoded;
@@ -125,7 +125,7 @@ impl Walk<'_> {
                     return push_clean(&mut self.out.says, text);
                 }
                 self.out.says.push('"');
-                push_clean(&mut self.out.says, &first(text, room));
+                push_clean(&mut self.out.says, &cut(text, room));
                 self.out.says.push('"');
             }
             Value::Object(members) => {
@@ -201,14 +201,6 @@ fn is_plain(value: &Value) -> bool {
     !matches!(value, Value::Object(_) | Value::Array(_))
 }
 
-/// The beginning of a text of at most `room` characters.
-fn first(text: &str, room: usize) -> String {
-    match text.char_indices().nth(room.saturating_sub(1)) {
-        Some((at, _)) if text[at..].chars().nth(1).is_some() => format!("{}…", &text[..at]),
-        _ => text.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,7 +222,7 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut() {
-        assert_eq!(first("abcdef", 4), "abc…");
-        assert_eq!(first("abcd", 4), "abcd");
+        assert_eq!(cut("abcdef", 4), "abc…");
+        assert_eq!(cut("abcd", 4), "abcd");
     }
 }

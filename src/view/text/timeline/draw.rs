@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use colored::Colorize;
 
-use crate::base::text::clean;
+use crate::base::text::{clean, cut};
 use crate::base::{Finding, Severity, Timestamp};
 use crate::dialect::{Plan, Take, Unit};
 use crate::pdu::Side;
@@ -466,11 +466,4 @@ fn wrap(text: &str, room: usize) -> Vec<String> {
         }
     }
     out
-}
-
-fn cut(text: &str, room: usize) -> String {
-    match text.char_indices().nth(room.saturating_sub(1)) {
-        Some((at, _)) if text[at..].chars().nth(1).is_some() => format!("{}…", &text[..at]),
-        _ => text.to_owned(),
-    }
 }
