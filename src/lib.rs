@@ -14,11 +14,14 @@
 
 pub mod base;
 pub mod dialect;
+pub mod diff;
+pub mod encode;
 pub mod exchange;
 pub mod frame;
 pub mod message;
 pub mod pdu;
 pub mod pipeline;
+pub mod query;
 pub mod schema;
 pub mod session;
 pub mod source;

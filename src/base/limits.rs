@@ -35,6 +35,9 @@ pub struct Limits {
     pub max_fragments: usize,
     /// TLS records held per direction that wait for a key or for the other side's hello, in bytes.
     pub max_tls_held: usize,
+    /// Work that searching for keys may do on one TLS connection, in bytes read: a trial of AES-GCM reads
+    /// a block of 16, one of another cipher the record.
+    pub max_tls_search: u64,
     /// Channels (ids that join calls) remembered.
     pub max_channels: usize,
     /// Things that are open, or were and may still be spoken of, at once; the oldest is given up.
@@ -69,6 +72,7 @@ impl Default for Limits {
             max_bodies: 256 << 20,
             max_fragments: 4 << 20,
             max_tls_held: 32 << 10,
+            max_tls_search: 256 << 20,
             max_channels: 65_536,
             max_lives: 65_536,
             max_ended: 1_024,

@@ -46,6 +46,47 @@ pub fn push_clean_bytes(out: &mut String, bytes: &[u8]) {
     }
 }
 
+/// The beginning of a text, of at most `room` characters; an ellipsis stands for what was cut.
+pub fn cut(text: &str, room: usize) -> String {
+    match text.char_indices().nth(room.saturating_sub(1)) {
+        Some((at, _)) if text[at..].chars().nth(1).is_some() => format!("{}…", &text[..at]),
+        _ => text.to_owned(),
+    }
+}
+
+/// Line and column, from 1, of a byte of a text; of its end where the byte is none of it.
+pub fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+    (line, before.rsplit('\n').next().unwrap_or_default().chars().count() + 1)
+}
+
+/// Bytes in lower-case hex.
+pub fn hex(bytes: &[u8]) -> String {
+    hex_simd::encode_to_string(bytes, hex_simd::AsciiCase::Lower)
+}
+
+/// Undoes percent-encoding (RFC 3986, section 2.1; gRPC: Percent-Encoded); a broken escape stands for
+/// itself. In queries of forms, a plus sign is a blank.
+pub fn percent_decoded(text: &str, plus_is_space: bool) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    let digit = |at: usize| bytes.get(at).and_then(|b| char::from(*b).to_digit(16));
+    while let Some(&byte) = bytes.get(at) {
+        at += 1;
+        out.push(match (byte, digit(at), digit(at + 1)) {
+            (b'%', Some(high), Some(low)) => {
+                at += 2;
+                (high << 4 | low) as u8
+            }
+            (b'+', ..) if plus_is_space => b' ',
+            _ => byte,
+        });
+    }
+    out
+}
+
 /// The known name nearest to `name` by edits, where one is near enough to be meant.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).max(2);

@@ -25,8 +25,11 @@ pub enum Command {
     ///
     /// JSON Lines when piped, one coloured line per frame on a terminal.
     #[command(
+        disable_version_flag = true,
         after_help = "Examples:\n  rpcshark decode session.har\n  rpcshark decode session.har | jq .message\n  \
-                            tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin"
+                            tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin\n  \
+                            rpcshark decode -Y 'message.**.text contains \"error\"' session.pcap\n  \
+                            rpcshark decode --jq '[.frame, .kind]' session.pcap"
     )]
     Decode(Decode),
     /// Show conversations, runs, turns, steps and calls, every request with its answer
@@ -41,14 +44,36 @@ pub enum Command {
         after_help = "Examples:\n  rpcshark follow session.har\n  rpcshark follow --stream shell session.pcap"
     )]
     Follow(Follow),
+    /// Show what changed between two sessions; exit 0 where nothing did, 1 where something did
+    ///
+    /// Ids, times, chunks, compression and protocol are left out of account: two runs never share them. Read like `git diff`;
+    /// one object per change with --format json or jsonl.
+    #[command(
+        after_help = "Examples:\n  rpcshark diff monday.pcap tuesday.har\n  rpcshark diff --stat a.pcap b.pcap\n  \
+                            rpcshark diff --ignore '**.cwd' --only message.text a.pcap b.pcap\n  \
+                            rpcshark diff --run 1:2 session.pcap session.pcap\n  \
+                            rpcshark diff --format jsonl a.pcap b.pcap | jq -r 'select(.type==\"changed\").path'"
+    )]
+    Diff(Diff),
     /// Count calls, frames, bytes, kinds, waits and tokens
     Stats(Correlate),
     /// Print the findings alone; exit 1 where one is at the level of --fail-on
     Check(Check),
     /// List the blobs of a capture, check their hashes, write them out
     Blobs(Blobs),
+    /// Write records or messages in JSON back to bytes
+    ///
+    /// Reads what decode prints with --expand none (or carrier) and --show-secrets, a record a line, spread over
+    /// lines or in an array; with --as TYPE, bare messages in ProtoJSON.
+    #[command(
+        after_help = "Examples:\n  rpcshark decode --expand none --show-secrets session.har | rpcshark encode > frames.bin\n  \
+                            echo '{\"text\":\"hello\"}' | rpcshark encode -I protos --as pkg.Chat --to hex"
+    )]
+    Encode(Encode),
     /// Say what schema is loaded
     Schema(SchemaArgs),
+    /// Say what is known of a protocol, and what is not
+    Dialect(DialectArgs),
 }
 
 /// `decode`.
@@ -88,6 +113,38 @@ pub struct Follow {
     /// What to print: text, thinking, shell, args, another of the dialect's, or all
     #[arg(long, value_name = "NAME", default_value = "text", value_delimiter = ',')]
     pub stream: Vec<String>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// `diff`.
+#[derive(Args, Debug)]
+pub struct Diff {
+    /// The session before: a capture or a folder; `-` is standard input
+    #[arg(value_name = "A")]
+    pub left: PathBuf,
+    /// The session after
+    #[arg(value_name = "B")]
+    pub right: PathBuf,
+    /// Count the changes by kind of message instead of showing them
+    #[arg(long)]
+    pub stat: bool,
+    /// Compare only this field and what is below it (`*` is any one step, `**` any number)
+    #[arg(long, value_name = "PATH")]
+    pub only: Vec<String>,
+    /// Leave this field and what is below it out
+    #[arg(long, value_name = "PATH")]
+    pub ignore: Vec<String>,
+    /// Normalise nothing: ids, times, keep-alives, pieces and ends as they are
+    #[arg(long)]
+    pub raw: bool,
+    /// Compare these two runs alone, by id, the beginning of an id, or number
+    #[arg(long, value_name = "ID:ID")]
+    pub run: Option<String>,
     #[command(flatten)]
     pub schema: SchemaOptions,
     #[command(flatten)]
@@ -145,6 +202,44 @@ pub struct Blobs {
     pub output: OutputOptions,
 }
 
+/// `encode`.
+#[derive(Args, Debug)]
+pub struct Encode {
+    /// Files of JSON; `-`, or none, is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    /// The values are bare messages of this type, not records
+    #[arg(long = "as", value_name = "TYPE")]
+    pub as_type: Option<String>,
+    /// What to write
+    #[arg(long, value_enum, default_value = "frames")]
+    pub to: To,
+    /// Write hex, a line a record
+    #[arg(long)]
+    pub hex: bool,
+    /// Compress again what was compressed, and bare messages: gzip
+    #[arg(long, value_name = "NAME")]
+    pub encoding: Option<String>,
+    /// With --to carrier: the id that joins the message to its stream [default: the record's]
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+}
+
+/// `--to`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Five bytes of envelope and the message, one after another
+    Frames,
+    /// One message alone
+    Message,
+    /// Frames in hex, a line each
+    Hex,
+    /// The message inside the message that the dialect has to carry it
+    Carrier,
+}
+
 /// `schema`.
 #[derive(Args, Debug)]
 pub struct SchemaArgs {
@@ -165,6 +260,44 @@ pub enum SchemaCommand {
     Show {
         /// Full name of a message, enum or service
         name: String,
+        #[command(flatten)]
+        schema: SchemaOptions,
+    },
+}
+
+/// `dialect`.
+#[derive(Args, Debug)]
+pub struct DialectArgs {
+    /// What to print.
+    #[command(subcommand)]
+    pub command: DialectCommand,
+}
+
+/// The commands of `dialect`.
+#[derive(Subcommand, Debug)]
+pub enum DialectCommand {
+    /// Say whether the names of a dialect exist, and what no rule covers
+    ///
+    /// Exit 1 where the built-in dialect has names that the schema lacks; a dialect that is given must
+    /// resolve whole.
+    #[command(
+        after_help = "Examples:\n  rpcshark dialect check\n  rpcshark dialect check chat.txtpb -I protos --no-builtin"
+    )]
+    Check {
+        /// A dialect, or a folder with .proto files and their dialect (.txtpb) [default: the built-in one]
+        #[arg(value_name = "DIR|FILE")]
+        path: Vec<PathBuf>,
+        /// List every name, not the first ten of each kind
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        schema: SchemaOptions,
+    },
+    /// List the rules that hold for the schema
+    Show {
+        /// A dialect, or a folder with .proto files and their dialect (.txtpb) [default: the built-in one]
+        #[arg(value_name = "DIR|FILE")]
+        path: Vec<PathBuf>,
         #[command(flatten)]
         schema: SchemaOptions,
     },
@@ -240,6 +373,21 @@ pub struct InputOptions {
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Output")]
 pub struct OutputOptions {
+    /// Only frames that pass a display filter (see docs/FILTERS.md)
+    ///
+    /// As in Wireshark: kind == "x", message.**.text contains "foo", length > 10K and direction == "response",
+    /// findings.severity >= "warning", frame in {1..5, 9}; a field alone asks whether it is there.
+    #[arg(short = 'Y', long, value_name = "EXPR")]
+    pub filter: Option<String>,
+    /// Run an expression of jq's over each record and print what it gives, a value a line
+    #[arg(long, value_name = "EXPR")]
+    pub jq: Option<String>,
+    /// With --jq: print text as it is, without quotes
+    #[arg(short = 'r', long, requires = "jq")]
+    pub raw_output: bool,
+    /// With --jq: define $N as the text V
+    #[arg(long, num_args = 2, value_names = ["N", "V"], requires = "jq")]
+    pub arg: Vec<String>,
     /// Output form [default: text on a terminal, else jsonl]
     #[arg(long, value_enum)]
     pub format: Option<Format>,

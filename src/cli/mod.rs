@@ -5,6 +5,8 @@ mod args;
 mod captures;
 mod commands;
 mod exit;
+mod expression;
+mod jq;
 mod report;
 mod setup;
 mod terminal;
@@ -31,10 +33,13 @@ pub fn run() -> ExitCode {
         Command::Decode(args) => commands::decode::run(args),
         Command::Timeline(args) => commands::timeline::run(args),
         Command::Follow(args) => commands::follow::run(args),
+        Command::Diff(args) => commands::diff::run(args),
         Command::Stats(args) => commands::stats::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Blobs(args) => commands::blobs::run(args),
+        Command::Encode(args) => commands::encode::run(args),
         Command::Schema(args) => commands::schema::run(args),
+        Command::Dialect(args) => commands::dialect::run(args),
     };
     match result {
         Ok(exit) => exit.into(),

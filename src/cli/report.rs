@@ -9,6 +9,8 @@ use rpcshark::base::Finding;
 use rpcshark::base::text::clean;
 use rpcshark::{dialect, schema};
 
+use super::expression::ExpressionError;
+
 /// Prints an error of the operator's.
 pub fn error(error: &anyhow::Error) {
     if let Some(error) = error.downcast_ref::<schema::Error>() {
@@ -16,6 +18,10 @@ pub fn error(error: &anyhow::Error) {
     }
     if let Some(error) = error.downcast_ref::<dialect::Error>() {
         return caret("error", &error.file, &error.text, error.span.clone(), &error.message, None);
+    }
+    if let Some(error) = error.downcast_ref::<ExpressionError>() {
+        let help = error.help.as_deref();
+        return caret("error", error.option, &error.code, error.span.clone(), &error.text, help);
     }
     line(&format!("error: {}", clean(&format!("{error:#}"))));
 }
@@ -45,7 +51,7 @@ fn caret(
     line(&format!("{level}: {}: {}", clean(file), clean(message)));
     // Only tabs and newlines may stay as they are in the quoted source: everything else is cleaned, of the
     // same length in characters so that the caret stands where it should.
-    let source: String = text
+    let mut source: String = text
         .chars()
         .map(|c| if c != '\n' && c != '\t' && rpcshark::base::text::is_unsafe(c) { '?' } else { c })
         .collect();
@@ -53,6 +59,10 @@ fn caret(
         text[..span.start.min(text.len())].chars().count(),
         text[..span.end.min(text.len())].chars().count(),
     );
+    if start >= source.chars().count() {
+        // Something is missing at the end: the caret needs a place to stand.
+        source.push(' ');
+    }
     let byte = |n: usize| source.char_indices().nth(n).map_or(source.len(), |(at, _)| at);
     let (start, end) = (byte(start), byte(end));
     let mut diagnostic = MietteDiagnostic::new(clean(message))

@@ -20,8 +20,8 @@ use rpcshark::transport::DecodeAs;
 use super::args::{self, InputOptions, OutputOptions, RawProtocol, SchemaOptions};
 use super::report;
 
-/// The schema and the dialects of a run.
-pub fn schema(options: &SchemaOptions) -> Result<(Schema, Plan)> {
+/// The schema alone.
+pub fn types(options: &SchemaOptions) -> Result<Schema> {
     let loaded = schema::load(&Sources {
         roots: options.proto_path.clone(),
         protos: options.proto.clone(),
@@ -32,7 +32,12 @@ pub fn schema(options: &SchemaOptions) -> Result<(Schema, Plan)> {
     for warning in &loaded.warnings {
         report::schema_error("warning", warning);
     }
-    let mut schema = loaded.schema;
+    Ok(loaded.schema)
+}
+
+/// The schema and the dialects of a run.
+pub fn schema(options: &SchemaOptions) -> Result<(Schema, Plan)> {
+    let mut schema = types(options)?;
     let mut plan = Plan::default();
     if !options.no_builtin {
         dialect::compile(&dialect::builtin(), Mode::Lenient, &mut schema, &mut plan)?;
@@ -93,6 +98,7 @@ pub fn config(
         emit_defaults: output.emit_defaults,
         json_names: output.json_names,
         correlate: false,
+        filter: None,
         threads: input.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
     })
 }

@@ -115,6 +115,34 @@ impl Matcher {
         }
     }
 
+    /// Types that paths start at, by number.
+    pub fn roots(&self) -> Vec<TypeId> {
+        let mut roots: Vec<TypeId> = self.roots.keys().copied().collect();
+        roots.sort_unstable_by_key(|ty| ty.0);
+        roots
+    }
+
+    /// Every path that has roles: its root, its fields, its roles.
+    #[expect(clippy::type_complexity, reason = "one caller, three plain arguments")]
+    pub fn each(&self, tell: &mut dyn FnMut(TypeId, &[u16], &[Role])) {
+        for root in self.roots() {
+            // Steps are made once and point down only: the walk ends.
+            let mut todo: Vec<(u32, Vec<u16>)> =
+                self.root(root).map(|at| (at, Vec::new())).into_iter().collect();
+            while let Some((at, path)) = todo.pop() {
+                let Some(step) = self.steps.get(at as usize) else { continue };
+                if !step.roles.is_empty() {
+                    tell(root, &path, &step.roles);
+                }
+                for (field, next) in &step.below {
+                    let mut path = path.clone();
+                    path.push(*field);
+                    todo.push((*next, path));
+                }
+            }
+        }
+    }
+
     /// Where paths from a root type begin.
     pub fn root(&self, ty: TypeId) -> Option<u32> {
         self.roots.get(&ty).copied()

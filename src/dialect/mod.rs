@@ -2,6 +2,7 @@
 //! Never knows a protocol itself, and never looks at a capture.
 
 mod compile;
+mod coverage;
 mod load;
 mod matcher;
 mod names;
@@ -10,6 +11,7 @@ pub mod rules;
 mod timely;
 
 pub use compile::{Mode, compile};
+pub use coverage::{Coverage, coverage, unresolved};
 pub use load::{builtin, parse};
 pub use matcher::Matcher;
 pub use names::{Place, resolve};
@@ -18,6 +20,8 @@ pub use timely::{
     Content, Ending, Fold, How, Level, Lifeline, Match, Measure, Part, Pulse, Role, Stream, Take, Unit,
     Verdict,
 };
+
+use crate::base::text::place;
 
 /// A dialect that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -40,9 +44,7 @@ pub struct Error {
 impl Error {
     /// An error at bytes of a text.
     fn at(file: &str, text: &str, span: std::ops::Range<usize>, message: impl Into<String>) -> Self {
-        let before = text.get(..span.start).unwrap_or(text);
-        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let (line, column) = place(text, span.start);
         Self { file: file.to_owned(), line, column, message: message.into(), text: text.to_owned(), span }
     }
 }

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use crate::base::{Limits, Timestamp};
 use crate::pdu::{Codec, End, Envelope, HttpPart};
 
+use super::trace::Trace;
+
 /// A body as it is collected.
 #[derive(Default)]
 pub(super) struct Body {
@@ -86,15 +88,15 @@ impl Body {
 }
 
 /// The first bytes of a body that is not understood yet.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 pub(super) struct First {
     pub bytes: [u8; 8],
     /// How many of them there are.
     pub count: usize,
     /// How many bytes came in all.
     seen: u64,
-    /// A hole has come.
-    pub broken: bool,
+    /// What was found since a hole that came before it was understood.
+    trace: Option<Trace>,
     /// The body has ended; its length where it did so whole.
     pub ended: bool,
     pub length: Option<u64>,
@@ -105,17 +107,23 @@ impl First {
         match part {
             HttpPart::Body(bytes) => {
                 self.seen += bytes.len() as u64;
-                if !self.broken {
+                if let Some(trace) = &mut self.trace {
+                    trace.push(bytes);
+                } else {
                     for (to, from) in self.bytes.iter_mut().skip(self.count).zip(bytes) {
                         *to = *from;
                         self.count += 1;
                     }
                 }
             }
-            HttpPart::Gap(_) => self.broken = true,
+            HttpPart::Gap(length) => self.trace.get_or_insert_default().gap(*length),
             HttpPart::End(end) => {
                 self.ended = true;
-                self.length = (*end == End::Complete && !self.broken).then_some(self.seen);
+                match &mut self.trace {
+                    Some(trace) if *end == End::Complete => trace.end(),
+                    None if *end == End::Complete => self.length = Some(self.seen),
+                    _ => {}
+                }
             }
             HttpPart::Head(_) | HttpPart::Trailers(_) => {}
         }
@@ -129,7 +137,8 @@ impl First {
     /// begins with a byte under 4. `None` where more must come to tell.
     pub fn is_envelope(&self, limits: &Limits) -> Option<bool> {
         let Some(&header) = self.have().first_chunk() else {
-            return if self.ended || self.broken { Some(false) } else { None };
+            let found = self.trace.as_ref().is_some_and(|trace| trace.found().is_some());
+            return (found || self.ended).then_some(found);
         };
         let Envelope { flags, length } = Envelope::parse(header);
         let length = u64::from(length);
@@ -151,6 +160,9 @@ impl First {
 
     /// How messages are written, judged by the first one.
     pub fn codec(&self) -> Codec {
+        if let Some(codec) = self.trace.as_ref().and_then(Trace::found) {
+            return codec;
+        }
         if self.bytes[0] == 0 && self.count > Envelope::LEN && self.bytes[Envelope::LEN] == b'{' {
             Codec::Json
         } else {

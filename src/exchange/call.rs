@@ -187,8 +187,16 @@ impl Call {
 
     /// Decides the sides that are not decided, where that can be done now.
     fn settle(&mut self, last: bool, work: &mut Work<'_, '_>) {
-        // Each side may wait for the other, so the first is asked again.
-        for side in [Side::Request, Side::Response, Side::Request] {
+        let names_rpc = self.half(Side::Request).head.as_deref().is_some_and(protocol::is_rpc_path);
+        // Each side may wait for the other, so they are asked again. At the end the response goes
+        // first, unless the request's path says what the call is.
+        let rounds = [
+            (Side::Request, last && self.is_decided_without(Side::Request)),
+            (Side::Response, last && !names_rpc),
+            (Side::Request, last),
+            (Side::Response, last),
+        ];
+        for (side, last) in rounds {
             let half = self.half(side);
             if half.plan.is_some() || !half.seen {
                 continue;
@@ -196,8 +204,8 @@ impl Call {
             let clues = Clues {
                 head: half.head.as_deref(),
                 peer: self.half(side.peer()).plan,
-                first: half.first,
-                last: last && (side == Side::Response || self.is_decided_without(side)),
+                first: &half.first,
+                last,
                 limits: work.cx.limits,
             };
             let plan = match side {
@@ -316,7 +324,9 @@ impl Call {
                 }
             }
             HttpPart::Trailers(trailers) => {
-                if plan.way.is_frames() && plan.guessed && trailers.get("grpc-status").is_some() {
+                // Streams of the other protocol have no trailers, so lost ones tell too.
+                let is_grpc = trailers.get("grpc-status").is_some() || trailers.lost > 0;
+                if plan.way.is_frames() && plan.guessed && is_grpc {
                     for half in &mut self.halves {
                         if let Some(plan) = half.plan.as_mut().filter(|p| p.guessed) {
                             plan.protocol = Protocol::Grpc;

@@ -85,7 +85,7 @@ pub(super) struct Clues<'a> {
     pub head: Option<&'a Head>,
     /// The other side, if it is decided.
     pub peer: Option<Plan>,
-    pub first: First,
+    pub first: &'a First,
     /// Nothing more will come from either side.
     pub last: bool,
     pub limits: &'a Limits,
@@ -140,6 +140,9 @@ pub(super) fn response(clues: &Clues<'_>) -> Option<Plan> {
         return Some(Plan::frames(protocol, codec, None));
     }
     let Some(peer) = clues.peer else { return alone(content, clues) };
+    if content == Content::Unnamed && head.headers.lost > 0 && peer.way.is_rpc() && is_success(head) {
+        return lost(clues);
+    }
     if peer.way == Way::Foreign {
         return Some(Plan::foreign());
     }
@@ -204,7 +207,8 @@ fn lost(clues: &Clues<'_>) -> Option<Plan> {
             });
         }
         if peer.way.is_unary() {
-            return Some(Plan::unary(peer.codec));
+            let way = if peer.way == Way::Guess { Way::Guess } else { Way::Unary };
+            return Some(Plan { way, ..Plan::unary(peer.codec) });
         }
     }
     if clues.first.is_envelope(clues.limits) == Some(true) {

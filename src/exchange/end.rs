@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 
+use crate::base::secret::mask;
 use crate::base::text::clean;
 use crate::base::{Code, Finding, Severity, Timestamp};
 use crate::pdu::{Codec, End, LanePart, Protocol, Side};
@@ -259,7 +260,10 @@ fn is_error_json(body: &[u8]) -> bool {
 
 /// The beginning of a body as clean text on one line.
 fn quote(body: &[u8]) -> String {
-    let start = String::from_utf8_lossy(body.get(..body.len().min(8 * QUOTED)).unwrap_or_default());
+    let start = body.get(..body.len().min(8 * QUOTED)).unwrap_or_default();
+    // Masked before it is shortened: the beginning of a token is no token to whoever looks for one.
+    let masked = mask(start);
+    let start = String::from_utf8_lossy(masked.as_deref().unwrap_or(start));
     let words = start.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut quoted = clean(&words.chars().take(QUOTED).collect::<String>());
     if words.chars().nth(QUOTED).is_some() || body.len() > 8 * QUOTED {

@@ -10,6 +10,7 @@ mod query;
 #[cfg(test)]
 mod tests;
 mod text;
+mod trace;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

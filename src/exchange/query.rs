@@ -1,6 +1,7 @@
 //! The message of a Connect GET, from its query (Connect: Unary-Get-Request).
 //! Never fails: what cannot be decoded is given as far as it goes.
 
+use crate::base::text::percent_decoded;
 use crate::base::{Code, Finding};
 use crate::pdu::{Codec, Head, Start};
 
@@ -24,7 +25,7 @@ pub(super) fn read(head: &Head) -> Option<Query> {
     let query = query(head)?;
     let value = |name: &str| pairs(query).find(|(n, _)| *n == name).map(|(_, v)| v);
     let text = |name: &str| {
-        let bytes = percent(value(name)?, true);
+        let bytes = percent_decoded(value(name)?, true);
         Some(String::from_utf8_lossy(&bytes).trim().to_ascii_lowercase())
     };
     let codec = match text("encoding").as_deref() {
@@ -36,7 +37,7 @@ pub(super) fn read(head: &Head) -> Option<Query> {
     let raw = value("message")?;
     let (mut finding, is_base64) = (None, text("base64").as_deref() == Some("1"));
     let message = if is_base64 {
-        let chars: Vec<u8> = percent(raw, false)
+        let chars: Vec<u8> = percent_decoded(raw, false)
             .into_iter()
             .filter(|b| *b != b'=')
             .map(|b| match b {
@@ -51,7 +52,7 @@ pub(super) fn read(head: &Head) -> Option<Query> {
             raw.as_bytes().to_vec()
         })
     } else {
-        percent(raw, true)
+        percent_decoded(raw, true)
     };
     Some(Query { codec, compression, message, finding })
 }
@@ -64,26 +65,6 @@ fn query(head: &Head) -> Option<&str> {
 
 fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
     query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")))
-}
-
-/// Undoes percent-encoding; a broken escape stands for itself.
-fn percent(text: &str, plus_is_space: bool) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    let digit = |at: usize| bytes.get(at).and_then(|b| char::from(*b).to_digit(16));
-    while let Some(&byte) = bytes.get(at) {
-        at += 1;
-        out.push(match (byte, digit(at), digit(at + 1)) {
-            (b'%', Some(high), Some(low)) => {
-                at += 2;
-                (high << 4 | low) as u8
-            }
-            (b'+', ..) if plus_is_space => b' ',
-            _ => byte,
-        });
-    }
-    out
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What HTTP becomes, one line per case; splits and prefixes of everything.
 //! Never reads a file.
 
+mod lost;
+
 use std::io::Write;
 use std::sync::Arc;
 
@@ -295,29 +297,6 @@ fn grpc() {
     check(
         &[response("200 | application/grpc-web-text", b"AAAAAAIIAQ==AAAAAAA=")],
         &["response GrpcWebText Proto bytes \\x00\\x00\\x00\\x00\\x02\\x08\\x01\\x00\\x00\\x00\\x00\\x00"],
-    );
-}
-
-#[test]
-fn lost_heads() {
-    let bytes = "\\x00\\x00\\x00\\x00\\x02\\x08\\x01";
-    check(&[request("request | ?", ONE)], &[&format!("request ConnectStream Proto bytes {bytes}")]);
-    check(&[request("request | ? | te: trailers", ONE)], &[&format!("request Grpc Proto bytes {bytes}")]);
-    check(
-        &[request("request | ?", b"\x08\x01"), response("200 | application/proto", b"\x08\x02")],
-        &["request ConnectUnary Proto whole \\x08\\x01", "response ConnectUnary Proto whole \\x08\\x02"],
-    );
-    // No head at all, and the body under way.
-    check(
-        &[
-            vec![(Side::Response, body(b"\x44\x01\x02\x03\x04\x05"))],
-            request(&format!("{POST} | application/grpc"), b""),
-        ],
-        &[
-            "response Grpc Proto gap None",
-            "response Grpc Proto bytes D\\x01\\x02\\x03\\x04\\x05",
-            "response Grpc Proto CaptureEnd",
-        ],
     );
 }
 

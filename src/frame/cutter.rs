@@ -9,7 +9,7 @@ use crate::base::codec::Inflater;
 use crate::base::{Code, Cx, Finding, Severity, Space, Span, Timestamp};
 use crate::pdu::{End, Envelope, Frame, Headers, Lane, LanePart, Protocol, Role, Side};
 
-use super::resync::Search;
+use super::resync::{Piece, Search};
 use super::rules::{self, Kind};
 
 /// What is kept of a frame that is over the limit, for people to look at.
@@ -36,6 +36,8 @@ pub(super) struct Cutter {
     /// The frame or trailers that end the direction have come.
     pub(super) ended: bool,
     saw_body: bool,
+    /// When the last byte came: the time of a frame that a hole or the capture's end cuts.
+    pub(super) last: Option<Timestamp>,
     /// Findings that wait for the next frame.
     pub(super) notes: Vec<Finding>,
 }
@@ -76,6 +78,7 @@ impl Cutter {
             state: State::boundary(),
             ended: false,
             saw_body: false,
+            last: None,
             notes: Vec::new(),
         }
     }
@@ -118,6 +121,7 @@ impl Cutter {
 
     fn feed(&mut self, mut bytes: Bytes, mut at: Option<u64>, step: &mut Step<'_, '_>) {
         self.saw_body |= !bytes.is_empty();
+        self.last = step.time.or(self.last);
         while !bytes.is_empty() {
             let taken = match &mut self.state {
                 State::Header { count: 0, .. } if bytes.len() >= Envelope::LEN => {
@@ -199,6 +203,11 @@ impl Cutter {
             payload.hole += length;
             return self.emit_complete(Bytes::new(), step);
         }
+        if let State::Lost { search, .. } = &mut self.state
+            && search.gap(length)
+        {
+            return;
+        }
         let lost = State::Lost { search: Search::new(), gap: length };
         match std::mem::replace(&mut self.state, lost) {
             State::Header { count: 0, .. } => {}
@@ -232,7 +241,11 @@ impl Cutter {
 
     fn resume(&mut self, found: super::resync::Found, step: &mut Step<'_, '_>) {
         let State::Lost { gap, .. } = std::mem::replace(&mut self.state, State::boundary()) else { return };
-        let rest: u64 = found.rest.iter().map(|(bytes, _)| bytes.len() as u64).sum();
+        let length = |piece: &Piece| match piece {
+            Piece::Bytes(bytes, _) => bytes.len() as u64,
+            Piece::Hole(length) => *length,
+        };
+        let rest: u64 = found.rest.iter().map(length).sum();
         self.position = self.position.saturating_sub(rest);
         let skipped = match found.skipped {
             0 => String::new(),
@@ -241,8 +254,11 @@ impl Cutter {
         let text =
             format!("{} before this frame{skipped}; that a frame begins here is assumed", missing(gap));
         self.notes.push(Finding::new(Code::NetGap, text));
-        for (bytes, at) in found.rest {
-            self.feed(bytes, at, step);
+        for piece in found.rest {
+            match piece {
+                Piece::Bytes(bytes, at) => self.feed(bytes, at, step),
+                Piece::Hole(length) => self.gap(Some(length), step),
+            }
         }
     }
 
@@ -319,7 +335,7 @@ impl Cutter {
     /// Whether the frame that is cut is the end itself.
     fn ends_in_hand(&self, lane: &Lane) -> bool {
         matches!(&self.state, State::Payload(p)
-            if rules::kind(lane.protocol, p.envelope.flags) != Kind::Message)
+            if rules::kind(rules::spoken(lane, p.envelope.flags), p.envelope.flags) != Kind::Message)
     }
 
     /// The body is over: emits what is in hand, and `more` with it.

@@ -22,7 +22,7 @@ impl Cutter {
         step: &mut Step<'_, '_>,
     ) {
         let Payload { envelope: Envelope { flags, length }, offset, at, present, hole, .. } = p;
-        let protocol = step.lane.protocol;
+        let protocol = rules::spoken(step.lane, flags);
         let span = Span::new(Space::Body, offset, offset + Envelope::LEN as u64 + u64::from(length));
         let reserved = flags & !rules::defined(protocol);
         if reserved != 0 {
@@ -141,6 +141,7 @@ impl Cutter {
 
     pub(super) fn send(&mut self, mut frame: Frame, step: &mut Step<'_, '_>) {
         frame.index = self.index;
+        frame.time = frame.time.or(self.last);
         self.index = self.index.saturating_add(1);
         if !self.notes.is_empty() {
             let findings = std::mem::take(&mut frame.findings);

@@ -15,50 +15,81 @@ const WINDOW: usize = 1 << 20;
 /// A header and the first byte of its payload.
 const LOOK: usize = Envelope::LEN + 1;
 
+/// Holes that are stepped over in one search.
+const MAX_HOLES: usize = 64;
+
 /// The bytes since the loss. A place is taken at the moment that the byte comes which proves it,
-/// so how the bytes are split makes no difference.
+/// so how the bytes are split makes no difference. Places count the holes; `bytes` has none.
 pub(super) struct Search {
     bytes: Vec<u8>,
-    /// Where runs of `bytes` begin, here and in the capture.
-    runs: Vec<(usize, Option<u64>)>,
+    /// Where runs of `bytes` begin: here, as a place, and in the capture.
+    runs: Vec<Run>,
     /// How many of `bytes` have been looked at.
     seen: usize,
-    /// Bytes that came before `bytes` and are given up.
-    dropped: u64,
-    /// By the place where their next header must lie: chains of plausible frames, each by its beginning.
-    chains: BTreeMap<usize, Vec<usize>>,
+    /// The place after the last byte or hole.
+    end: u64,
+    /// By the place where their next header must lie: chains of plausible frames, each by the
+    /// place of its beginning.
+    chains: BTreeMap<u64, Vec<u64>>,
+}
+
+#[derive(Clone, Copy)]
+struct Run {
+    start: usize,
+    place: u64,
+    at: Option<u64>,
+    /// Whether a hole is before it.
+    holed: bool,
 }
 
 /// Where frames go on.
 pub(super) struct Found {
-    /// Bytes since the loss that belong to no frame.
+    /// Bytes and holes since the loss that belong to no frame.
     pub skipped: u64,
-    /// The bytes from there on, each run with its place in the capture.
-    pub rest: Vec<(Bytes, Option<u64>)>,
+    /// What is there from there on.
+    pub rest: Vec<Piece>,
+}
+
+/// A part of what a search went through.
+pub(super) enum Piece {
+    /// Bytes, with their place in the capture.
+    Bytes(Bytes, Option<u64>),
+    /// So many bytes are missing.
+    Hole(u64),
 }
 
 impl Search {
     pub fn new() -> Self {
-        Self { bytes: Vec::new(), runs: Vec::new(), seen: 0, dropped: 0, chains: BTreeMap::new() }
+        Self { bytes: Vec::new(), runs: Vec::new(), seen: 0, end: 0, chains: BTreeMap::new() }
     }
 
-    /// How many bytes came since the loss.
+    /// How many bytes came since the loss, holes included.
     pub fn skipped(&self) -> u64 {
-        self.dropped + self.bytes.len() as u64
+        self.end
     }
 
     pub fn push(&mut self, bytes: &[u8], at: Option<u64>, lane: &Lane) -> Option<Found> {
-        let follows = self.runs.last().is_some_and(|(start, run_at)| {
-            run_at.map(|a| a + (self.bytes.len() - start) as u64) == at && (at.is_some() || run_at.is_none())
+        let follows = self.runs.last().is_some_and(|run| {
+            let have = (self.bytes.len() - run.start) as u64;
+            run.place + have == self.end
+                && (run.at.map(|a| a + have) == at && (at.is_some() || run.at.is_none()))
         });
         if !follows {
-            self.runs.push((self.bytes.len(), at));
+            let holed = self
+                .runs
+                .last()
+                .is_some_and(|run| run.place + (self.bytes.len() - run.start) as u64 != self.end);
+            self.runs.push(Run { start: self.bytes.len(), place: self.end, at, holed });
         }
         self.bytes.extend_from_slice(bytes);
+        self.end = self.end.saturating_add(bytes.len() as u64);
         while self.seen < self.bytes.len() {
             self.seen += 1;
-            if let Some(place) = self.seen.checked_sub(LOOK).and_then(|place| self.look(place, lane)) {
-                return Some(self.found(place));
+            if let Some(start) = self.seen.checked_sub(LOOK)
+                && let Some(place) = self.place(start)
+                && let Some(found) = self.look(start, place, lane)
+            {
+                return Some(self.found(found));
             }
             if self.seen == 2 * WINDOW {
                 self.slide();
@@ -67,74 +98,109 @@ impl Search {
         None
     }
 
+    /// Steps over a hole. False where the search cannot go on after it.
+    pub fn gap(&mut self, length: Option<u64>) -> bool {
+        let Some(end) = length.and_then(|n| self.end.checked_add(n)) else { return false };
+        let holes = self.runs.iter().filter(|run| run.holed).count();
+        if self.chains.is_empty() || holes >= MAX_HOLES {
+            return false;
+        }
+        self.end = end;
+        true
+    }
+
     /// At the end of the body: frames that end exactly there are believed too.
     pub fn end(&mut self) -> Option<Found> {
-        let place = self.chains.get(&self.bytes.len())?.iter().min().copied()?;
+        let place = self.chains.get(&self.end)?.iter().min().copied()?;
         Some(self.found(place))
     }
 
+    /// The place of [`LOOK`] bytes at `start`; `None` where a hole is among them.
+    fn place(&self, start: usize) -> Option<u64> {
+        let last = self.runs.iter().rfind(|run| run.start <= start)?;
+        let broken = |run: &&Run| run.holed && run.start > start && run.start < start + LOOK;
+        self.runs
+            .iter()
+            .rev()
+            .take_while(|run| run.start > start)
+            .find(broken)
+            .is_none()
+            .then(|| last.place + (start - last.start) as u64)
+    }
+
     /// Looks at the header at `place`, now that the byte after it is there.
-    fn look(&mut self, place: usize, lane: &Lane) -> Option<usize> {
-        let header = self.bytes.get(place..)?.first_chunk::<LOOK>()?;
+    fn look(&mut self, start: usize, place: u64, lane: &Lane) -> Option<u64> {
+        let header = self.bytes.get(start..)?.first_chunk::<LOOK>()?;
         let length = plausible(header, lane);
         let chains = self.chains.remove(&place);
         let length = length?;
+        let next = place.saturating_add((Envelope::LEN + length) as u64);
         if length == 0 {
             // Runs of zero bytes are common: an empty frame proves nothing, but breaks no chain.
             if let Some(chains) = chains {
-                self.chains.entry(place + Envelope::LEN).or_default().extend(chains);
+                self.chains.entry(next).or_default().extend(chains);
             }
             return None;
         }
         if let Some(first) = chains.and_then(|c| c.into_iter().min()) {
             return Some(first);
         }
-        self.chains.entry(place + Envelope::LEN + length).or_default().push(place);
+        self.chains.entry(next).or_default().push(place);
         None
     }
 
-    fn found(&mut self, place: usize) -> Found {
-        let skipped = self.dropped + place as u64;
+    fn found(&mut self, place: u64) -> Found {
         let bytes = Bytes::from(std::mem::take(&mut self.bytes));
         let mut rest = Vec::new();
-        for (i, (start, at)) in self.runs.iter().enumerate() {
-            let end = self.runs.get(i + 1).map_or(bytes.len(), |(next, _)| *next);
-            let from = place.max(*start);
-            if from < end {
-                rest.push((bytes.slice(from..end), at.map(|a| a + (from - start) as u64)));
+        let mut next = place;
+        for (i, run) in self.runs.iter().enumerate() {
+            let end = self.runs.get(i + 1).map_or(bytes.len(), |next| next.start);
+            let skip = usize::try_from(place.saturating_sub(run.place)).unwrap_or(usize::MAX);
+            let from = run.start.saturating_add(skip);
+            if from >= end {
+                continue;
             }
+            let from_place = run.place.max(place);
+            if from_place > next {
+                rest.push(Piece::Hole(from_place - next));
+            }
+            next = from_place + (end - from) as u64;
+            rest.push(Piece::Bytes(bytes.slice(from..end), run.at.map(|a| a + (from - run.start) as u64)));
         }
-        Found { skipped, rest }
+        if self.end > next {
+            rest.push(Piece::Hole(self.end - next));
+        }
+        Found { skipped: place, rest }
     }
 
     /// Gives up the older half of the window.
     fn slide(&mut self) {
         self.bytes.drain(..WINDOW);
         self.seen -= WINDOW;
-        self.dropped += WINDOW as u64;
-        let first_kept = self.runs.iter().rposition(|(start, _)| *start <= WINDOW).unwrap_or(0);
+        let first_kept = self.runs.iter().rposition(|run| run.start <= WINDOW).unwrap_or(0);
         self.runs.drain(..first_kept);
-        for (start, at) in &mut self.runs {
-            *at = at.map(|a| a + WINDOW.saturating_sub(*start) as u64);
-            *start = start.saturating_sub(WINDOW);
+        for run in &mut self.runs {
+            let lost = WINDOW.saturating_sub(run.start) as u64;
+            run.at = run.at.map(|a| a + lost);
+            run.place += lost;
+            run.start = run.start.saturating_sub(WINDOW);
         }
-        let chains = std::mem::take(&mut self.chains);
-        for (next, firsts) in chains {
-            let firsts: Vec<_> = firsts.into_iter().filter_map(|f| f.checked_sub(WINDOW)).collect();
-            if let (Some(next), false) = (next.checked_sub(WINDOW), firsts.is_empty()) {
-                self.chains.insert(next, firsts);
-            }
-        }
+        let kept = self.runs.first().map_or(self.end, |run| run.place);
+        self.chains.retain(|_, firsts| {
+            firsts.retain(|first| *first >= kept);
+            !firsts.is_empty()
+        });
     }
 }
 
 /// The payload length of what may well be a frame of this direction.
 fn plausible(&[flags, a, b, c, d, first]: &[u8; LOOK], lane: &Lane) -> Option<usize> {
     let length = u32::from_be_bytes([a, b, c, d]) as usize;
-    if flags & !rules::defined(lane.protocol) != 0 || length > WINDOW - LOOK {
+    let protocol = rules::spoken(lane, flags);
+    if flags & !rules::defined(protocol) != 0 || length > WINDOW - LOOK {
         return None;
     }
-    let fits = match rules::kind(lane.protocol, flags) {
+    let fits = match rules::kind(protocol, flags) {
         _ if length == 0 => true,
         _ if flags & COMPRESSED != 0 => match lane.encoding.as_deref() {
             Some("gzip") | None => first == 0x1f,

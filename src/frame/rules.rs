@@ -10,6 +10,14 @@ pub(super) const END_STREAM: u8 = 0x02;
 /// gRPC-Web: trailers.
 pub(super) const TRAILERS: u8 = 0x80;
 
+/// The protocol that a frame is read by: that of its direction; but where no head told which, a flag
+/// that only one of those that look alike has, tells.
+pub(super) fn spoken(lane: &Lane, flags: u8) -> Protocol {
+    let is_guess = lane.protocol == Protocol::ConnectStream && lane.response.is_none() && lane.conn.is_some();
+    let is_trailers = lane.side == Side::Response && flags & !COMPRESSED == TRAILERS;
+    if is_guess && is_trailers { Protocol::GrpcWeb } else { lane.protocol }
+}
+
 /// The bits that a protocol defines.
 pub(super) fn defined(protocol: Protocol) -> u8 {
     match protocol {

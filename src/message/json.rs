@@ -8,7 +8,6 @@
 //! - `{"$bytes":"<base64>","$text":"…"}`: a string that is not UTF-8, whole and as it reads.
 //! - `{"$type":…,"$encoding":…,"$value":…}`: an encoding inside a field, opened.
 
-mod collect;
 mod nested;
 mod redact;
 mod scalar;
@@ -20,10 +19,13 @@ use smallvec::SmallVec;
 
 use crate::{
     base::{Code, Finding, Limits},
-    schema::{Cardinality, FieldPlan, Kind, Presence, Schema, TypeId},
+    schema::{Cardinality, FieldPlan, Kind, Presence, Schema, TypeId, TypePlan},
 };
 
-use super::{Node, NodeKind, Tree};
+use super::{
+    Node, NodeKind, Tree,
+    collect::{self, Found, Parts},
+};
 
 use crate::base::json::push_string;
 pub use redact::holds_secret;
@@ -47,6 +49,8 @@ pub struct JsonOptions<'a> {
     pub json_names: bool,
     /// Print implicit fields that are unset.
     pub emit_defaults: bool,
+    /// Keep what ProtoJSON has no place for (`$unknown`, `$rest`); else it is left out.
+    pub keep_unknown: bool,
     /// Hide credentials.
     pub redact: bool,
     /// How far encodings inside fields are opened.
@@ -63,6 +67,7 @@ impl<'a> JsonOptions<'a> {
         Self {
             json_names: false,
             emit_defaults: false,
+            keep_unknown: true,
             redact: true,
             expand: Expand::None,
             blobs: None,
@@ -87,9 +92,6 @@ pub fn write(
         findings.push(Finding::new(Code::SecretRedacted, text));
     }
 }
-
-/// Nodes that make up one value: several where a message comes in parts.
-type Parts = SmallVec<[u32; 4]>;
 
 struct Writer<'a, 'o> {
     schema: &'a Schema,
@@ -128,7 +130,7 @@ impl<'a> Writer<'a, '_> {
     fn fields(&mut self, ty: TypeId, parts: &[u32], first: &mut bool) {
         let schema = self.schema;
         let plan = schema.ty(ty);
-        let found = collect::collect(schema, plan, self.tree, self.payload, parts);
+        let found = self.found(plan, parts);
         let mut written: SmallVec<[u16; 16]> = SmallVec::new();
         for (index, nodes) in found.runs() {
             let Some(field) = plan.field(index) else { continue };
@@ -160,6 +162,16 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
+    /// What a message holds, as far as it is written.
+    fn found(&self, plan: &TypePlan, parts: &[u32]) -> Found {
+        let mut found = collect::collect(self.schema, plan, self.tree, self.payload, parts);
+        if !self.options.keep_unknown {
+            found.unknown.clear();
+            found.rest.clear();
+        }
+        found
+    }
+
     fn name<'f>(&self, field: &'f FieldPlan) -> &'f str {
         if self.options.json_names { &field.json_name } else { &field.name }
     }
@@ -179,7 +191,7 @@ impl<'a> Writer<'a, '_> {
         match field.cardinality {
             Cardinality::Singular => {
                 let is_default = match last.kind {
-                    NodeKind::Scalar => scalar::is_zero(field.kind, last.bits),
+                    NodeKind::Scalar => collect::is_zero(field.kind, last.bits),
                     _ => last.start == last.end,
                 };
                 if field.presence == Presence::Implicit && is_default && !self.options.emit_defaults {

@@ -1,6 +1,7 @@
 //! Messages: payload bytes to a tree of fields with their place, and the tree to ProtoJSON.
 //! Never fails on a payload, never knows a protocol.
 
+mod collect;
 mod decode;
 pub mod fast;
 mod guess;
@@ -8,9 +9,11 @@ mod ids;
 pub mod json;
 pub mod json_in;
 mod path;
+mod put;
 pub mod status;
 mod tree;
 mod wire;
+pub mod wire_out;
 mod wkt;
 
 pub use decode::{MAX_DEPTH, decode, decode_start};

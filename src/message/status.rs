@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::base::json::{push_key, push_number, push_string};
 use crate::base::secret::{REDACTED, mask_text};
-use crate::base::text::clean;
+use crate::base::text::{clean, percent_decoded};
 use crate::base::{Code, Finding, Limits, Space, Span};
 use crate::schema::{Schema, is_secret_name};
 
@@ -94,7 +94,7 @@ pub fn trailers<'a>(
                 out.push(b',');
             }
             match *name {
-                "grpc-message" => push_string(out, &percent_decode(value)),
+                "grpc-message" => push_string(out, &String::from_utf8_lossy(&percent_decoded(value, false))),
                 "grpc-status-details-bin" => details(schema, value, options, limits, out, findings),
                 _ if options.redact && is_secret_name(&name.replace('-', "_")) => push_string(out, REDACTED),
                 _ => push_string(out, value),
@@ -232,34 +232,16 @@ fn push_value(out: &mut Vec<u8>, value: &Value, redact: bool) {
     }
 }
 
-/// Undoes percent-encoding; what is not encoded rightly stays as it is.
-fn percent_decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let digit = |i: usize| bytes.get(i).and_then(|b| char::from(*b).to_digit(16));
-        match (byte, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            _ => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn percent() {
-        assert_eq!(percent_decode("not%20found%3A %C3%A9 100% %zz"), "not found: é 100% %zz");
+        assert_eq!(
+            percent_decoded("not%20found%3A %C3%A9 100% %zz", false),
+            "not found: é 100% %zz".as_bytes()
+        );
     }
 
     #[test]

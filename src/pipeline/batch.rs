@@ -16,7 +16,7 @@ use crate::source::{self, Format, Reader, Record};
 use crate::view::{Decoded, Item};
 
 use super::decode::Worker;
-use super::feed::{Fed, Feed};
+use super::feed::{Fed, Feed, Files};
 use super::joins::Joins;
 use super::typing::Typer;
 use super::{Config, Job, Render};
@@ -27,6 +27,8 @@ const BATCH_FRAMES: usize = 1024;
 const CHUNK: usize = 64;
 /// Payload bytes that are decoded together, about.
 const BATCH_BYTES: usize = 1 << 20;
+/// How much longer a compressed payload is taken to be once inflated, to bound a batch.
+const INFLATES: usize = 32;
 /// Blocks of records that a reader may be ahead.
 const AHEAD: usize = 4;
 /// Records in a block, at most.
@@ -50,8 +52,10 @@ pub struct Correlated<'a> {
 
 /// Where output goes.
 pub trait Sink {
-    /// Takes rendered frames, in order. False ends the run.
-    fn frames(&mut self, rendered: &Rendered) -> io::Result<bool>;
+    /// Takes rendered frames, in order. False ends the run. Not called where the run is correlated.
+    fn frames(&mut self, _rendered: &Rendered) -> io::Result<bool> {
+        Ok(true)
+    }
     /// Takes a frame of a correlated run, in place of [`Sink::frames`]. False ends the run.
     fn correlated(&mut self, _frame: &Correlated<'_>) -> io::Result<bool> {
         Ok(true)
@@ -61,7 +65,9 @@ pub trait Sink {
         Ok(())
     }
     /// Nothing more is waiting to be read: what was written may be shown.
-    fn idle(&mut self) -> io::Result<()>;
+    fn idle(&mut self) -> io::Result<()> {
+        Ok(())
+    }
     /// A finding that belongs to no frame.
     fn finding(&mut self, capture: &str, finding: &Finding);
     /// A capture that could not be read on.
@@ -127,8 +133,10 @@ pub fn run(
     render: &Render<'_>,
     sink: &mut dyn Sink,
 ) -> io::Result<Summary> {
-    // What correlates looks into the tree of every message: one lane is enough then.
-    let tables = (!config.correlate).then(|| Arc::new(Tables::new(&config.schema, config.json_names)));
+    // What correlates looks into the tree of every message, and so does a filter of messages that are
+    // written under other names: one lane is enough then.
+    let one_lane = config.correlate || config.filter.is_some() && config.json_names;
+    let tables = (!one_lane).then(|| Arc::new(Tables::new(&config.schema, config.json_names)));
     let mut driver = Driver {
         config,
         render,
@@ -141,6 +149,7 @@ pub fn run(
         first: None,
         before: None,
         exchanges: Exchanges::new(),
+        files: Files::new(),
         summary: Summary::default(),
         session: config.correlate.then(|| Session::new(&config.schema, &config.plan, &config.limits)),
         ends: Vec::new(),
@@ -178,6 +187,7 @@ struct Driver<'a> {
     first: Option<Timestamp>,
     before: Option<Timestamp>,
     exchanges: Exchanges,
+    files: Files,
     summary: Summary,
     session: Option<Session<'a>>,
     /// Sides of calls that stopped, each with the number of queued jobs before it.
@@ -199,9 +209,23 @@ impl Driver<'_> {
         sink: &mut dyn Sink,
     ) -> io::Result<bool> {
         let name: Arc<str> = Arc::from(reader.name());
-        // These give one time for a whole body.
-        self.timed = !matches!(reader.format(), Format::Har | Format::Flow | Format::Saz);
-        let mut feed = Feed::new(self.config, std::mem::take(&mut self.exchanges));
+        // These give one time for a whole body, or none.
+        self.timed = !matches!(
+            reader.format(),
+            Format::Har
+                | Format::Flow
+                | Format::Saz
+                | Format::Raw
+                | Format::Message
+                | Format::Hex
+                | Format::Base64
+        );
+        let mut feed = Feed::new(
+            self.config,
+            &name,
+            std::mem::take(&mut self.exchanges),
+            std::mem::take(&mut self.files),
+        );
         let (sender, receiver) = sync_channel::<Result<Vec<Record>, source::Error>>(AHEAD);
         // The reader waits for its input on a thread of its own, so that what has arrived can be shown meanwhile.
         // It is not joined: a run that ends early must not wait for a pipe that stays silent.
@@ -246,7 +270,7 @@ impl Driver<'_> {
         let mut cx = Cx { findings: &mut findings, limits: &self.config.limits };
         feed.finish(self.config, &mut cx, &mut frames);
         let go = self.take(&name, &mut frames, &mut findings, pool, sink)?;
-        self.exchanges = feed.into_exchanges();
+        (self.exchanges, self.files) = feed.into_parts();
         Ok(self.settle(pool, sink)? && go)
     }
 
@@ -294,7 +318,9 @@ impl Driver<'_> {
         self.first = self.first.or(frame.time);
         let clock = (self.first, self.before.or(frame.time));
         self.before = frame.time.or(self.before);
-        self.bytes += frame.payload.len();
+        // What a batch holds is what its frames inflate to, which is not known yet.
+        let weight = if frame.compressed { INFLATES } else { 1 };
+        self.bytes += frame.payload.len().saturating_mul(weight);
         self.summary.frames += 1;
         let number = self.summary.frames;
         self.jobs.push(Job { number, capture: name.clone(), frame, typed, joined, clock });
@@ -309,7 +335,15 @@ impl Driver<'_> {
         let chunk = |worker: &mut Worker, jobs: &[Job], rendered: Rendered| {
             let mut done = Done { rendered, findings: [0; 3], said: Vec::new() };
             for job in jobs {
-                let decoded = worker.decode(config, job);
+                // A run is what all of its frames say: the filter of a correlated run is its sink's.
+                let decoded = match config.correlate {
+                    true => Some(worker.decode(config, job)),
+                    false => worker.decode_wanted(config, job),
+                };
+                let Some(decoded) = decoded else {
+                    done.rendered.ends.push(done.rendered.bytes.len());
+                    continue;
+                };
                 let digest = config.correlate.then(|| worker.digest(config, job, &decoded));
                 let item = Item {
                     number: job.number,

@@ -1,27 +1,34 @@
 //! One frame into what is shown of it: encodings undone, message decoded, carried message opened.
 //! Never touches another frame: it runs on any thread.
 
+mod ids;
+mod tunnel;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::base::codec::Inflater;
-use crate::base::json::push_string;
-use crate::base::{Code, Finding, Severity, Space};
-use crate::dialect::{Payload, PayloadEncoding};
+use crate::base::secret;
+use crate::base::{Code, Finding, Space};
 use crate::frame;
 use crate::message::{self, JsonOptions, Tree, fast};
-use crate::pdu::{Codec, Frame, Role};
+use crate::pdu::{Frame, Role};
+use crate::query::Stage;
 use crate::schema::{Schema, TypeId};
 use crate::session::digest::{self, Carried};
 use crate::session::{Digest, Status};
-use crate::view::{Carrier, Decoded, IdValue};
+use crate::view::{Decoded, Item};
 
+use ids::{counts_absent, owned};
+
+pub use ids::ids_of;
+pub use tunnel::carried_bytes;
+
+use super::filter::{self, Seen};
 use super::joins::Id;
+use super::typing::is_json;
 use super::{Config, Expand, Job};
-
-/// Ids of one namespace that a record shows, at most.
-const MAX_IDS: usize = 16;
 
 /// What a worker keeps between frames.
 #[derive(Default)]
@@ -40,6 +47,8 @@ pub struct Worker {
     spare: Vec<u8>,
     /// What the carrier of the last frame says beside what it carries.
     carried: Option<Carried>,
+    canonical: Vec<u8>,
+    unwanted: bool,
 }
 
 impl Worker {
@@ -67,7 +76,7 @@ impl Worker {
     /// The message of a frame in wire format, for whoever only looks into it.
     pub fn wire(&mut self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> Bytes {
         let (payload, _) = self.payload(config, frame, &mut Vec::new());
-        let json = frame.role == Role::Decoded || frame.lane.codec == Codec::Json;
+        let json = is_json(frame, &payload);
         match ty {
             Some(ty) if json => {
                 self.wire_of_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default().into()
@@ -76,8 +85,52 @@ impl Worker {
         }
     }
 
+    /// Decodes a frame that the filter wants; `None` where it does not.
+    pub fn decode_wanted(&mut self, config: &Config, job: &Job) -> Option<Decoded> {
+        let Some(filter) = &config.filter else { return Some(self.decode(config, job)) };
+        let early = filter::decide(config, filter, job, &Decoded::default(), Stage::Frame);
+        if early == Some(false) {
+            return None;
+        }
+        let decoded = self.decode(config, job);
+        if self.unwanted {
+            return None;
+        }
+        let wanted = early.unwrap_or_else(|| {
+            let canonical = self.canonical(config, &decoded);
+            let item = Item {
+                number: job.number,
+                capture: &job.capture,
+                frame: &job.frame,
+                decoded: &decoded,
+                show_secrets: config.show_secrets,
+            };
+            filter.matches(&config.schema, &Seen::new(&item, canonical))
+        });
+        wanted.then_some(decoded)
+    }
+
+    /// The message of the frame just decoded in the form that filters are about, where it was written in another.
+    fn canonical(&mut self, config: &Config, decoded: &Decoded) -> Option<&[u8]> {
+        let other = config.json_names || config.emit_defaults || config.expand == Expand::All;
+        if !other || decoded.ty.is_none() {
+            return None;
+        }
+        let options = JsonOptions {
+            json_names: false,
+            emit_defaults: false,
+            expand: message::Expand::None,
+            ..options(config)
+        };
+        self.canonical.clear();
+        let (tree, out) = (&self.tree, &mut self.canonical);
+        message::json::write(&config.schema, tree, &decoded.payload, &options, out, &mut Vec::new());
+        Some(&self.canonical)
+    }
+
     /// Decodes a frame.
     pub fn decode(&mut self, config: &Config, job: &Job) -> Decoded {
+        self.unwanted = false;
         let frame = &job.frame;
         self.carried = None;
         self.met = None;
@@ -129,6 +182,9 @@ impl Worker {
                 decoded.payload = payload;
             }
         }
+        if self.unwanted {
+            return decoded;
+        }
         let base = (decoded.carrier.is_none() && !frame.compressed && frame.role != Role::Decoded)
             .then(|| frame.offset + if frame.flags.is_some() { 5 } else { 0 });
         let carried = decoded.carrier.is_some();
@@ -147,7 +203,7 @@ impl Worker {
         findings: &mut Vec<Finding>,
     ) {
         let frame = &job.frame;
-        let json = frame.role == Role::Decoded || frame.lane.codec == Codec::Json;
+        let json = is_json(frame, &payload);
         if frame.length > config.limits.max_frame && !frame.whole {
             // Such a length is hardly one: the bytes after it are no message.
             return;
@@ -186,7 +242,7 @@ impl Worker {
             payload
         };
         let carries = job.joined.inner.is_some() && config.expand != Expand::None;
-        if frame.whole && !carries && self.fast(config, ty, &wire, options, decoded) {
+        if frame.whole && !carries && self.fast(config, job, ty, &wire, options, decoded) {
             decoded.payload = wire;
             return;
         }
@@ -194,15 +250,34 @@ impl Worker {
         let decode = if frame.whole { message::decode } else { message::decode_start };
         decode(&config.schema, Some(ty), &wire, &config.limits, &mut self.tree, findings);
         if let (Some((number, inner, assumed)), true) = (job.joined.inner, config.expand != Expand::None)
-            && self.tunnel(config, number, inner, assumed, &wire, options, decoded, findings)
+            && self.tunnel(config, job, number, inner, assumed, &wire, options, decoded, findings)
         {
             return;
         }
-        self.shown(config, ty, wire, options, decoded, findings);
+        self.shown(config, job, ty, wire, options, decoded, findings);
     }
 
     /// What the frame that was decoded last says, by the rules of the dialects.
     pub fn digest(&self, config: &Config, job: &Job, decoded: &Decoded) -> Digest {
+        let mut digest = self.said(config, job, decoded);
+        if config.show_secrets {
+            return digest;
+        }
+        // What ends up in findings and headings is hidden here; running text is where it is joined.
+        let masked = |text: &mut Box<str>| {
+            if let Some(hidden) = secret::mask_text(text) {
+                *text = hidden.into();
+            }
+        };
+        digest.titles.iter_mut().for_each(|(_, _, text)| masked(text));
+        digest.endings.iter_mut().filter_map(|(_, reason)| reason.as_mut()).for_each(masked);
+        if let Some(status) = &mut digest.status {
+            masked(&mut status.message);
+        }
+        digest
+    }
+
+    fn said(&self, config: &Config, job: &Job, decoded: &Decoded) -> Digest {
         match &job.frame.role {
             Role::EndStream | Role::Error => Digest::end(Status::from_json(&decoded.payload)),
             Role::Trailers(headers) => {
@@ -221,9 +296,11 @@ impl Worker {
     }
 
     /// Fills in kind, type and message from `self.tree`.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one frame, each from another place")]
     fn shown(
         &mut self,
         config: &Config,
+        job: &Job,
         ty: TypeId,
         wire: Bytes,
         options: &JsonOptions<'_>,
@@ -233,6 +310,12 @@ impl Worker {
         decoded.ty = Some(ty);
         decoded.message_type = Some(self.type_name(config, ty));
         decoded.kind = message::kind(&config.schema, &self.tree).map(|branch| kind(config, ty, branch));
+        if let Some(filter) = &config.filter {
+            self.unwanted = filter::decide(config, filter, job, decoded, Stage::Kind) == Some(false);
+            if self.unwanted {
+                return;
+            }
+        }
         message::json::write(&config.schema, &self.tree, &wire, options, &mut decoded.message, findings);
         decoded.payload = wire;
     }
@@ -241,6 +324,7 @@ impl Worker {
     fn fast(
         &mut self,
         config: &Config,
+        job: &Job,
         ty: TypeId,
         wire: &[u8],
         options: &JsonOptions<'_>,
@@ -262,6 +346,9 @@ impl Worker {
         decoded.ty = Some(ty);
         decoded.message_type = Some(self.type_name(config, ty));
         let counts = |id: &fast::FastId<'_>| !id.absent || counts_absent(config, id.namespace);
+        if let Some(filter) = &config.filter {
+            self.unwanted = filter::decide(config, filter, job, decoded, Stage::Kind) == Some(false);
+        }
         self.met = Some(ids.into_iter().filter(counts).map(|id| (id.namespace, owned(id.value))).collect());
         true
     }
@@ -302,204 +389,17 @@ impl Worker {
         let hopeless = self.wire.is_empty() && errors.iter().any(|e| e.path.is_empty());
         (!hopeless).then(|| self.wire.clone())
     }
-
-    /// Opens a carried message; false where the outer message is to be shown instead.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one frame, each from another place")]
-    fn tunnel(
-        &mut self,
-        config: &Config,
-        number: u16,
-        inner: TypeId,
-        assumed: bool,
-        wire: &[u8],
-        options: &JsonOptions<'_>,
-        decoded: &mut Decoded,
-        findings: &mut Vec<Finding>,
-    ) -> bool {
-        let schema = &config.schema;
-        let Some(tunnel) = config.plan.tunnels.get(usize::from(number)) else { return false };
-        self.carried = digest::carried(schema, &config.plan, &self.tree);
-        let outer = schema.ty(tunnel.carrier);
-        let mut found: Vec<(Payload, Vec<u8>)> = Vec::new();
-        for payload in &tunnel.payloads {
-            match carried_bytes(&self.tree, wire, *payload) {
-                Some(Ok(bytes)) => found.push((*payload, bytes)),
-                Some(Err(text)) => {
-                    let name = outer.field(payload.field).map_or("", |f| &f.name);
-                    findings.push(Finding::new(Code::CarrierBadEncoding, text).path(name));
-                }
-                None => {}
-            }
-        }
-        if found.is_empty() && findings.iter().any(|f| f.code == Code::CarrierBadEncoding) {
-            return false;
-        }
-        let first = tunnel.payloads.first().map_or(PayloadEncoding::Raw, |p| p.encoding);
-        let (used, bytes) = found.first().map_or((None, &[][..]), |(p, b)| (Some(*p), b.as_slice()));
-        let mut carrier = Carrier {
-            message_type: Arc::from(&*outer.name),
-            field: used.and_then(|p| outer.field(p.field)).map_or_else(String::new, |f| f.name.to_string()),
-            encoding: used.map_or(first, |p| p.encoding).name(),
-            members: members(config, &self.tree, wire, tunnel),
-            assumed,
-        };
-        if found.is_empty() {
-            findings.push(Finding::new(Code::CarrierEmpty, "no payload: an empty message"));
-        }
-        let ty = self.inner_type(config, tunnel, inner, assumed, bytes);
-        let before = findings.len();
-        message::decode(schema, Some(ty), bytes, &config.limits, &mut self.inner, findings);
-        let broken = findings[before..].iter().any(|f| f.severity == Severity::Error);
-        if broken && !assumed {
-            let text =
-                format!("the payload does not decode as {}, which its stream says it is", schema.ty(ty).name);
-            findings.push(Finding::new(Code::CarrierWrongType, text));
-        }
-        std::mem::swap(&mut self.tree, &mut self.inner);
-        let bytes = Bytes::copy_from_slice(bytes);
-        self.shown(config, ty, bytes, options, decoded, findings);
-        if let [_, (second, other), ..] = found.as_slice() {
-            self.compare(config, ty, *second, other, options, decoded, &mut carrier, findings);
-        }
-        decoded.carrier = Some(carrier);
-        true
-    }
-
-    /// Both payload fields are set: the same meaning is no matter, another is shown beside the first.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one frame, each from another place")]
-    fn compare(
-        &mut self,
-        config: &Config,
-        ty: TypeId,
-        second: Payload,
-        other: &[u8],
-        options: &JsonOptions<'_>,
-        decoded: &Decoded,
-        carrier: &mut Carrier,
-        findings: &mut Vec<Finding>,
-    ) {
-        let mut json = Vec::new();
-        message::decode(&config.schema, Some(ty), other, &config.limits, &mut self.inner, &mut Vec::new());
-        message::json::write(&config.schema, &self.inner, other, options, &mut json, &mut Vec::new());
-        let value = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
-        if json == decoded.message || value(&json) == value(&decoded.message) {
-            return;
-        }
-        let outer = config.schema.type_by_name(&carrier.message_type).map(|t| config.schema.ty(t));
-        let name = outer.and_then(|t| t.field(second.field)).map_or("", |f| &f.name);
-        let text = format!("{} and {name} carry different messages; both are shown", carrier.field);
-        findings.push(Finding::new(Code::CarrierBothPayloads, text));
-        let mut member = b"{\"field\":".to_vec();
-        push_string(&mut member, name);
-        member.extend_from_slice(b",\"message\":");
-        member.extend_from_slice(&json);
-        member.push(b'}');
-        carrier.members.push(("other".to_owned(), member));
-    }
-
-    /// The type inside a tunnel: what a sibling says; else the default, or the one sibling type that fits
-    /// where the default does not.
-    fn inner_type(
-        &mut self,
-        config: &Config,
-        tunnel: &crate::dialect::Tunnel,
-        inner: TypeId,
-        assumed: bool,
-        bytes: &[u8],
-    ) -> TypeId {
-        if !assumed {
-            return inner;
-        }
-        let mut fits = |ty: TypeId| {
-            let mut findings = Vec::new();
-            message::decode(&config.schema, Some(ty), bytes, &config.limits, &mut self.inner, &mut findings);
-            !findings.iter().any(|f| f.severity == Severity::Error)
-        };
-        if fits(inner) {
-            return inner;
-        }
-        tunnel.siblings.iter().map(|(_, ty)| *ty).find(|ty| fits(*ty)).unwrap_or(inner)
-    }
-
-    /// Ids of the call first, then those that the message holds.
-    fn ids(&mut self, config: &Config, job: &Job, decoded: &mut Decoded) {
-        let mut all = job.joined.ids.clone();
-        if let Some(met) = self.met.take() {
-            all.extend(met);
-        } else if decoded.ty.is_some() {
-            ids_of(config, &self.tree, &decoded.payload, &mut all);
-        }
-        for (namespace, value) in all {
-            let Some(namespace) = config.plan.namespaces.get(usize::from(namespace)) else { continue };
-            match decoded.ids.iter_mut().find(|(key, _)| *key == namespace.key) {
-                Some((_, values)) if values.contains(&value) || values.len() >= MAX_IDS => {}
-                Some((_, values)) => values.push(value),
-                None => decoded.ids.push((namespace.key.clone(), vec![value])),
-            }
-        }
-    }
 }
 
 fn options(config: &Config) -> JsonOptions<'_> {
     JsonOptions {
         json_names: config.json_names,
         emit_defaults: config.emit_defaults,
+        keep_unknown: true,
         redact: !config.show_secrets,
         expand: if config.expand == Expand::All { message::Expand::All } else { message::Expand::None },
         blobs: None,
         limits: &config.limits,
-    }
-}
-
-/// The bytes of a tunnel's payload; `None` where the field is not set or empty, an error where it is not in its encoding.
-pub fn carried_bytes(tree: &Tree, wire: &[u8], payload: Payload) -> Option<Result<Vec<u8>, String>> {
-    let value = last(tree, payload.field).map(|n| n.bytes(wire)).filter(|v| !v.is_empty())?;
-    Some(match payload.encoding {
-        PayloadEncoding::Raw => Ok(value.to_vec()),
-        PayloadEncoding::Base64 => {
-            base64_simd::forgiving_decode_to_vec(value).map_err(|_| "expected base64".to_owned())
-        }
-        PayloadEncoding::Hex => {
-            let digits = value.strip_prefix(b"0x").or_else(|| value.strip_prefix(b"0X")).unwrap_or(value);
-            hex_simd::decode_to_vec(digits).map_err(|_| {
-                match digits.iter().position(|b| !b.is_ascii_hexdigit()) {
-                    Some(at) => format!("not a hex digit at position {}", at + 1),
-                    None => format!("odd number of hex digits ({})", digits.len()),
-                }
-            })
-        }
-    })
-}
-
-/// The last node of one of the root's fields.
-fn last(tree: &Tree, field: u16) -> Option<&message::Node> {
-    tree.children(Tree::ROOT).filter(|(_, n)| n.field == field).last().map(|(_, n)| n)
-}
-
-/// Appends the ids of a message, owned.
-pub fn ids_of(config: &Config, tree: &Tree, payload: &[u8], out: &mut Vec<Id>) {
-    let mut found = Vec::new();
-    message::ids(&config.schema, tree, payload, &mut found);
-    for id in found {
-        if id.absent && !counts_absent(config, id.namespace) {
-            continue;
-        }
-        out.push((id.namespace, owned(id.value)));
-    }
-}
-
-/// Whether an absent number of a namespace is an id like any other.
-fn counts_absent(config: &Config, namespace: u16) -> bool {
-    config.plan.namespaces.get(usize::from(namespace)).is_some_and(|n| n.default_zero)
-}
-
-fn owned(value: message::IdValue<'_>) -> IdValue {
-    match value {
-        message::IdValue::Text(text) => IdValue::Str(text.to_owned()),
-        message::IdValue::Number(number) => IdValue::Uint(number),
-        message::IdValue::Bytes(bytes) => {
-            IdValue::Str(hex_simd::encode_to_string(bytes, hex_simd::AsciiCase::Lower))
-        }
     }
 }
 
@@ -513,34 +413,6 @@ fn kind(config: &Config, ty: TypeId, branch: &str) -> String {
         }
         branch => branch.to_owned(),
     }
-}
-
-/// The outer message's order and joining id, as JSON values.
-fn members(
-    config: &Config,
-    tree: &Tree,
-    wire: &[u8],
-    tunnel: &crate::dialect::Tunnel,
-) -> Vec<(String, Vec<u8>)> {
-    let mut out = Vec::new();
-    let outer = config.schema.ty(tunnel.carrier);
-    if let Some((order, field)) = tunnel.order.and_then(|o| Some((o, outer.field(o)?))) {
-        let number = last(tree, order).map(|n| n.bits).unwrap_or(0);
-        out.push((field.name.to_string(), (number as i64).to_string().into_bytes()));
-    }
-    let mut ids = Vec::new();
-    ids_of(config, tree, wire, &mut ids);
-    if let Some((namespace, value)) = ids.into_iter().find(|(n, _)| Some(*n) == tunnel.namespace)
-        && let Some(namespace) = config.plan.namespaces.get(usize::from(namespace))
-    {
-        let mut text = Vec::new();
-        match value {
-            IdValue::Str(value) => push_string(&mut text, &value),
-            IdValue::Uint(value) => text.extend_from_slice(value.to_string().as_bytes()),
-        }
-        out.push((namespace.key.to_string(), text));
-    }
-    out
 }
 
 /// Puts a finding of the message where its bytes lie in the body, where they do.

@@ -1,6 +1,7 @@
 //! One capture's rooms, from records to frames.
 //! Never keeps a frame.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use crate::transport::{self, Transport};
 
 use super::Config;
 use super::logged::LoggedCalls;
+use super::named::{self, Named};
 
 /// The rooms of one capture.
 pub struct Feed {
@@ -22,13 +24,17 @@ pub struct Feed {
     deframers: Deframers,
     logged: LoggedCalls,
     raw: Option<Arc<Lane>>,
+    named: Option<Named>,
+    files: Files,
     events: Vec<HttpEvent>,
     lanes: Vec<LaneEvent>,
     frames: Vec<Frame>,
 }
 
+/// Calls that have a file for each side, by what their names share.
+pub type Files = HashMap<String, u64>;
+
 /// What a capture gives, in order.
-#[expect(clippy::large_enum_variant, reason = "nearly all are frames")]
 pub enum Fed {
     /// A frame, and ids that a log gives beside it.
     Frame(Frame, Vec<(String, String)>),
@@ -37,8 +43,9 @@ pub enum Fed {
 }
 
 impl Feed {
-    /// Rooms for a capture; `exchanges` goes from one to the next, since it numbers the calls of the run.
-    pub fn new(config: &Config, exchanges: Exchanges) -> Self {
+    /// Rooms for a capture of this name; `exchanges` goes from one to the next, since it numbers the
+    /// calls of the run, and so do the calls of files.
+    pub fn new(config: &Config, name: &str, exchanges: Exchanges, files: Files) -> Self {
         let options = transport::Options {
             decode_as: config.decode_as.clone(),
             key_logs: config.keylog.clone(),
@@ -50,6 +57,8 @@ impl Feed {
             deframers: Deframers::new(),
             logged: LoggedCalls::default(),
             raw: None,
+            named: named::of(&config.schema, name).filter(|_| config.as_type.is_none()),
+            files,
             events: Vec::new(),
             lanes: Vec::new(),
             frames: Vec::new(),
@@ -57,8 +66,8 @@ impl Feed {
     }
 
     /// Gives back what goes on to the next capture.
-    pub fn into_exchanges(self) -> Exchanges {
-        self.exchanges
+    pub fn into_parts(self) -> (Exchanges, Files) {
+        (self.exchanges, self.files)
     }
 
     /// Takes a record in.
@@ -131,12 +140,17 @@ impl Feed {
         let is_request = config.as_type.is_some_and(|ty| {
             methods.iter().any(|m| m.input == ty) && !methods.iter().any(|m| m.output == ty)
         });
+        let named = self.named.clone();
+        let side = if is_request { Side::Request } else { Side::Response };
         Lane {
-            call: self.exchanges.take_number(),
+            call: match &named {
+                Some(named) => self.call_of(config, named),
+                None => self.exchanges.take_number(),
+            },
             conn: None,
             stream: None,
-            side: if is_request { Side::Request } else { Side::Response },
-            rpc: None,
+            side: named.as_ref().map_or(side, |n| n.side),
+            rpc: named.map(|n| n.rpc),
             protocol,
             codec: Codec::Proto,
             encoding: config.encoding.clone(),
@@ -144,6 +158,17 @@ impl Feed {
             request: None,
             response: None,
         }
+    }
+
+    fn call_of(&mut self, config: &Config, named: &Named) -> u64 {
+        if let Some(call) = self.files.get(&named.call) {
+            return *call;
+        }
+        let call = self.exchanges.take_number();
+        if self.files.len() < config.limits.max_calls {
+            self.files.insert(named.call.clone(), call);
+        }
+        call
     }
 
     fn message(&mut self, config: &Config, payload: Bytes) -> Frame {

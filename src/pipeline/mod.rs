@@ -9,8 +9,10 @@
 mod batch;
 mod decode;
 mod feed;
+mod filter;
 mod joins;
 mod logged;
+mod named;
 mod typing;
 
 use std::collections::HashMap;
@@ -19,11 +21,13 @@ use std::sync::Arc;
 use crate::base::{Finding, Limits, Timestamp};
 use crate::dialect::Plan;
 use crate::pdu::{Frame, Protocol};
+use crate::query::Filter;
 use crate::schema::{Schema, TypeId};
 use crate::view::Item;
 
 pub use batch::{Correlated, Rendered, Sink, Summary, run};
 pub use feed::Feed;
+pub use filter::Seen;
 
 /// How far encodings inside fields are opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +68,8 @@ pub struct Config {
     pub emit_defaults: bool,
     /// Whether message keys are lowerCamelCase.
     pub json_names: bool,
+    /// Which frames are wanted (`-Y`); the others are not rendered, nor decoded further than it takes to tell.
+    pub filter: Option<Filter>,
     /// Worker threads; 0 and 1 are this thread alone.
     pub threads: usize,
     /// Whether frames are joined into runs, and events given.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde_json::Value;
 
 use crate::base::{Code, Finding, Limits, Severity};
 use crate::message::{self, Tree};
@@ -37,7 +38,7 @@ impl Typer {
     /// The type of a frame's message. `payload` undoes the frame's encoding, for trial only.
     pub fn resolve(&mut self, config: &Config, frame: &Frame, payload: &mut dyn FnMut() -> Bytes) -> Typed {
         if !matches!(frame.role, Role::Message | Role::Decoded) {
-            return Typed::default();
+            return Typed { rpc: self.found(config, &frame.lane), ..Typed::default() };
         }
         let (schema, lane) = (&config.schema, &*frame.lane);
         if let Some(ty) = lane.message_type.as_deref().and_then(|name| schema.type_by_name(name)) {
@@ -59,11 +60,33 @@ impl Typer {
         if config.as_type.is_some() {
             return Typed { ty: config.as_type, ..Typed::default() };
         }
-        if lane.rpc.is_some() || lane.protocol == Protocol::Bare || lane.codec != Codec::Proto || !frame.whole
+        if lane.rpc.is_none() && frame.role == Role::Decoded {
+            return by_members(schema, &frame.payload);
+        }
+        if lane.rpc.is_some() || lane.protocol == Protocol::Bare || lane.codec == Codec::Other || !frame.whole
         {
             return Typed::default();
         }
-        self.try_methods(schema, &config.limits, lane, &payload())
+        let payload = payload();
+        if payload.is_empty() && !self.open.contains_key(&lane.call) {
+            return Typed::default();
+        }
+        let typed = self.try_methods(schema, &config.limits, lane, &payload);
+        if typed.rpc.is_some() || frame.index > 0 {
+            return typed;
+        }
+        let (code, what) = match &lane.request {
+            Some(_) => (Code::NetHpackLost, "the call's path was sent before the capture can tell"),
+            None => (Code::NetGap, "the request's head is not in the capture"),
+        };
+        let text = format!("{what}, and no type of the schema fits");
+        Typed { finding: Some(Finding::new(code, text)), ..typed }
+    }
+
+    /// What trial found the call to be.
+    fn found(&self, config: &Config, lane: &Lane) -> Option<Arc<str>> {
+        let first = self.open.get(&lane.call).filter(|_| lane.rpc.is_none())?.first()?;
+        config.schema.methods().get(*first as usize).map(|method| Arc::from(&*method.name))
     }
 
     /// Tries the methods of the schema: one whose type decodes the payload without damage and without
@@ -81,7 +104,10 @@ impl Typer {
         for &at in &candidates {
             let Some(method) = schema.methods().get(at as usize) else { continue };
             let ty = side_type(method, lane.side);
-            let verdict = verdicts.entry(ty).or_insert_with(|| fit(schema, ty, payload, limits, &mut tree));
+            let verdict = verdicts.entry(ty).or_insert_with(|| match lane.codec {
+                Codec::Json => fit_json(schema, ty, payload, limits, &mut tree),
+                _ => fit(schema, ty, payload, limits, &mut tree),
+            });
             if let Some(fields) = *verdict {
                 fitting.push((at, fields));
             }
@@ -90,7 +116,10 @@ impl Typer {
         let best = fitting.iter().copied().max_by_key(|&(at, fields)| {
             let method = &schema.methods()[at as usize];
             let streams = method.client_streaming || method.server_streaming;
-            (fields, self.seen.get(&method.name).copied().unwrap_or(0), streams == streaming, u32::MAX - at)
+            let seen = self.seen.get(&method.name).copied().unwrap_or(0);
+            // A client that streams is rarer than one that asks once: not taken without its messages.
+            let plain = lane.side == Side::Request || !method.client_streaming;
+            (fields, seen, streams == streaming, plain, u32::MAX - at)
         });
         let Some((at, _)) = best else {
             // A frame that fits nothing says nothing about the call: keep what is known.
@@ -114,6 +143,41 @@ impl Typer {
     }
 }
 
+/// Whether a payload is ProtoJSON. A content-type that names no codec means protobuf, yet some send
+/// JSON under it; no protobuf message is a JSON object.
+pub fn is_json(frame: &Frame, payload: &[u8]) -> bool {
+    let is_object = || {
+        let looks = payload.starts_with(b"{") && payload.trim_ascii_end().ends_with(b"}");
+        looks && serde_json::from_slice::<serde::de::IgnoredAny>(payload).is_ok()
+    };
+    frame.role == Role::Decoded
+        || frame.lane.codec == Codec::Json
+        || frame.lane.codec == Codec::Proto && is_object()
+}
+
+/// The type of a message in JSON that nothing names: the only one among those that methods send
+/// which has all of its members, one of them the branch of a oneof.
+fn by_members(schema: &Schema, payload: &[u8]) -> Typed {
+    let Ok(Value::Object(members)) = serde_json::from_slice::<Value>(payload) else {
+        return Typed::default();
+    };
+    let fits = |ty: TypeId| {
+        let plan = schema.ty(ty);
+        let field = |key: &String| plan.field_by_name(key).or_else(|| plan.field_by_json_name(key));
+        let is_branch =
+            |key: &String| field(key).and_then(|i| plan.field(i)).is_some_and(|f| f.oneof.is_some());
+        members.keys().all(|key| field(key).is_some()) && members.keys().any(is_branch)
+    };
+    let types = schema.methods().iter().flat_map(|m| [m.input, m.output]);
+    let mut found: Vec<TypeId> = types.filter(|ty| fits(*ty)).collect();
+    found.sort_unstable_by_key(|ty| ty.0);
+    found.dedup();
+    let [ty] = found.as_slice() else { return Typed::default() };
+    let text =
+        format!("nothing names the message's type: taken as {}, which has its members", schema.ty(*ty).name);
+    Typed { ty: Some(*ty), rpc: None, finding: Some(Finding::new(Code::ProtoAmbiguous, text)) }
+}
+
 fn side_type(method: &Method, side: Side) -> TypeId {
     match side {
         Side::Request => method.input,
@@ -130,4 +194,12 @@ fn fit(schema: &Schema, ty: TypeId, payload: &[u8], limits: &Limits, tree: &mut 
     };
     let fields = tree.nodes.len();
     (!findings.iter().any(bad) && (fields > 0 || payload.is_empty())).then_some(fields)
+}
+
+/// The same for a payload in JSON.
+fn fit_json(schema: &Schema, ty: TypeId, payload: &[u8], limits: &Limits, tree: &mut Tree) -> Option<usize> {
+    let text = std::str::from_utf8(payload).ok()?;
+    let mut wire = Vec::new();
+    let errors = message::json_in::encode(schema, ty, text, Default::default(), &mut wire);
+    errors.is_empty().then(|| fit(schema, ty, &wire, limits, tree)).flatten()
 }

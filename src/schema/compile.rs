@@ -157,9 +157,9 @@ fn extend(file: &FileDescriptorProto, names: &Names, schema: &mut Schema) -> Res
         || Features { presence: 1, enum_type: 1, repeated: 1, utf8: 2, message: 1 },
         |f| f.with(file.options.as_ref().and_then(|o| o.features.as_ref())),
     );
-    let mut todo: Vec<(String, &[FieldDescriptorProto], &[DescriptorProto])> =
-        vec![(file.package.clone(), &file.extension, &file.message_type)];
-    while let Some((scope, extensions, messages)) = todo.pop() {
+    let mut todo: Vec<(String, Features, &[FieldDescriptorProto], &[DescriptorProto])> =
+        vec![(file.package.clone(), features, &file.extension, &file.message_type)];
+    while let Some((scope, features, extensions, messages)) = todo.pop() {
         for proto in extensions {
             let Some(Symbol::Message(ty)) = names.resolve(&scope, &proto.extendee) else {
                 return Err(unresolved(file, &join(&scope, &proto.name), &proto.extendee));
@@ -172,7 +172,9 @@ fn extend(file: &FileDescriptorProto, names: &Names, schema: &mut Schema) -> Res
             }
         }
         for message in messages {
-            todo.push((join(&scope, &message.name), &message.extension, &message.nested_type));
+            let features = features.with(message.options.as_ref().and_then(|o| o.features.as_ref()));
+            let scope = join(&scope, &message.name);
+            todo.push((scope, features, &message.extension, &message.nested_type));
         }
     }
     Ok(())

@@ -3,6 +3,8 @@
 
 use std::{fmt, ops::Deref};
 
+use crate::base::text::place;
+
 /// A schema that cannot be used. What it says is a pointer away, so that a `Result` stays small.
 #[derive(Debug, thiserror::Error)]
 pub struct Error(Box<Details>);
@@ -69,10 +71,7 @@ impl Error {
     pub(super) fn at(mut self, text: &str, span: std::ops::Range<usize>) -> Self {
         let start = floor_char(text, span.start);
         let end = floor_char(text, span.end).max(start);
-        let before = text.get(..start).unwrap_or_default();
-        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        self.0.place = Some((line, column));
+        self.0.place = Some(place(text, start));
         self.0.source_text = Some(text.to_owned());
         self.0.span = Some(start..end);
         self

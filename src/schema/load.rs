@@ -1,6 +1,7 @@
 //! Loads schemas from .proto files, descriptor sets and the set that is built in.
 //! Never looks outside the roots it is given.
 
+mod edition;
 mod graph;
 mod graph_options;
 mod place;

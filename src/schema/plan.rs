@@ -19,7 +19,7 @@ pub struct FieldId {
 }
 
 /// What a field holds. Groups are messages: [`FieldPlan::delimited`] tells them apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// `double`
     Double,

@@ -14,6 +14,8 @@ use super::{Notice, digest, hex};
 
 /// Frames that a blob remembers.
 const MAX_FRAMES: usize = 64;
+/// Bytes of a SHA-256.
+const DIGEST: usize = 32;
 /// Ids that the finding of missing ones names.
 const NAMED: usize = 8;
 
@@ -24,7 +26,7 @@ pub struct Blob {
     pub id: Box<[u8]>,
     /// Length of the content in bytes.
     pub length: u64,
-    /// Whether its SHA-256 is the id; `None` where ids are no digests.
+    /// Whether its SHA-256 is the id; `None` where it is no digest.
     pub sha256_ok: Option<bool>,
     /// The frames that hold it, in order.
     pub frames: Vec<u64>,
@@ -32,6 +34,16 @@ pub struct Blob {
     pub from: Box<str>,
     /// The content, unless the limit on what is kept was reached.
     pub data: Option<Box<[u8]>>,
+}
+
+/// Content with its id.
+pub(super) struct Given<'a> {
+    pub id: &'a [u8],
+    pub data: &'a [u8],
+    /// Whether ids of its namespace are digests.
+    pub sha256: bool,
+    pub from: &'a str,
+    pub frame: u64,
 }
 
 /// All of them.
@@ -88,17 +100,10 @@ impl Blobs {
         self.asked.remove(&(call, content))
     }
 
-    pub(super) fn add(
-        &mut self,
-        id: &[u8],
-        data: &[u8],
-        sha256: bool,
-        from: &str,
-        frame: u64,
-        limits: &Limits,
-        out: &mut Vec<Notice>,
-    ) {
-        let ok = sha256.then(|| Sha256::digest(data)[..] == *id);
+    pub(super) fn add(&mut self, given: &Given<'_>, limits: &Limits, out: &mut Vec<Notice>) {
+        let Given { id, data, sha256, from, frame } = *given;
+        // What is not as long as a digest is none.
+        let ok = (sha256 && id.len() == DIGEST).then(|| Sha256::digest(data)[..] == *id);
         if ok == Some(false) {
             let text = format!("the {} bytes given for {} do not hash to it", data.len(), short(id));
             let mut notice = Notice::new(Code::BlobHashMismatch, text);

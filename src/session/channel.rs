@@ -38,8 +38,10 @@ pub(super) struct Channel {
     pub text_bytes: usize,
     pub stage: Option<u32>,
     pub outcome_sent: bool,
-    /// Its lives and text have been settled.
+    /// Whether it is known to be a run: something of it was opened, or its stream was seen.
     pub begun: bool,
+    /// Whether anything was captured that the client sent.
+    pub heard: bool,
     totals: Vec<(u16, f64)>,
     between: Vec<(u16, Option<At>, Option<At>)>,
     open: Vec<Open>,
@@ -62,6 +64,7 @@ impl Channel {
             stage: None,
             outcome_sent: false,
             begun: false,
+            heard: false,
             totals: Vec::new(),
             between: Vec::new(),
             open: Vec::new(),
@@ -93,23 +96,24 @@ impl Channel {
             self.stage = model.add(self.level, self.id.clone(), None, at, max);
         }
         let stage = self.stage?;
-        if let (Some(outer), Some(id)) = (level.and_then(|l| l.within), &self.conversation) {
-            if model.stage(stage).is_some_and(|s| s.parent.is_none()) {
-                let first = self.first;
-                let parent = model.outer(outer, id, &first, max);
-                if let Some(own) = model.stage(stage) {
-                    own.parent = parent;
-                }
+        if let (Some(outer), Some(id)) = (level.and_then(|l| l.within), &self.conversation)
+            && model.stage(stage).is_some_and(|s| s.parent.is_none())
+        {
+            let first = self.first;
+            let parent = model.outer(outer, id, &first, max);
+            if let Some(own) = model.stage(stage) {
+                own.parent = parent;
             }
         }
         let namespace = level.and_then(|l| l.namespace).and_then(|n| plan.namespaces.get(usize::from(n)));
         if let (Some(namespace), Some(head)) = (namespace, input.head) {
             for value in namespace.mention_headers.iter().filter_map(|h| head.headers.get(h)) {
                 let value = IdValue::Str(value.to_owned());
-                if let Some(own) = model.stage(stage).filter(|_| self.id.as_ref() != Some(&value)) {
-                    if own.points_to.len() < 8 && !own.points_to.contains(&value) {
-                        own.points_to.push(value);
-                    }
+                if let Some(own) = model.stage(stage).filter(|_| self.id.as_ref() != Some(&value))
+                    && own.points_to.len() < 8
+                    && !own.points_to.contains(&value)
+                {
+                    own.points_to.push(value);
                 }
             }
         }

@@ -8,10 +8,11 @@ use crate::dialect::Plan;
 use crate::pdu::{End, Side};
 use crate::schema::Schema;
 
-use super::blobs::Blobs;
+use super::blobs::{Blobs, Given};
 use super::channel::Channel;
 use super::digest::{BlobPart, Digest};
 use super::ending::EndingKind;
+use super::life::Held;
 use super::lives::{self, Lives, Taken};
 use super::model::Model;
 use super::order::Place;
@@ -37,6 +38,8 @@ pub struct Session<'a> {
     plan: &'a Plan,
     limits: &'a Limits,
     keys: HashMap<Key, u64>,
+    /// The key of each channel.
+    names: HashMap<u64, Key>,
     channels: BTreeMap<u64, Channel>,
     next: u64,
     calls: HashMap<u64, Call>,
@@ -57,6 +60,7 @@ impl<'a> Session<'a> {
             plan,
             limits,
             keys: HashMap::new(),
+            names: HashMap::new(),
             channels: BTreeMap::new(),
             next: 0,
             calls: HashMap::new(),
@@ -89,7 +93,8 @@ impl<'a> Session<'a> {
         let (plan, max) = (self.plan, self.limits.max_stages);
         let mut notices = Vec::new();
         let Some(channel) = self.channels.get_mut(&number) else { return Placed::default() };
-        channel.last = at;
+        let time = at.time.max(channel.last.time);
+        channel.last = At { time, ..at };
         let own_level = plan.levels.get(usize::from(channel.level));
         if let Some(outer) = own_level.and_then(|l| plan.levels.get(usize::from(l.within?))?.namespace) {
             let ids = input.ids.iter().chain(&said.ids);
@@ -98,6 +103,7 @@ impl<'a> Session<'a> {
         }
         let own = channel.own_stage(plan, &mut self.model, input, &at, max);
         let repeated = repeated(plan, channel, input, said, at, is_stream, &mut notices);
+        channel.heard |= said.carried.is_some() || input.side == Side::Request && !said.is_silent();
         channel.begun |= !said.opens.is_empty() || is_stream;
         if let Some(status) = said.status.as_ref().filter(|_| is_stream && input.side == Side::Response) {
             channel.signs.status = Some(status.clone());
@@ -164,10 +170,10 @@ impl<'a> Session<'a> {
         let Some(channel) = self.channels.get_mut(&number).filter(|c| c.stream == Some(call)) else { return };
         channel.signs.end = Some(end.clone());
         self.ended.push_back(number);
-        if self.ended.len() > self.limits.max_ended {
-            if let Some(oldest) = self.ended.pop_front() {
-                self.settle(oldest, out);
-            }
+        if self.ended.len() > self.limits.max_ended
+            && let Some(oldest) = self.ended.pop_front()
+        {
+            self.settle(oldest, out);
         }
     }
 
@@ -178,7 +184,7 @@ impl<'a> Session<'a> {
             self.settle(number, out);
         }
         while let Some(life) = self.lives.oldest() {
-            let taken = self.lives.finish(self.schema, self.plan, life, true);
+            let taken = self.lives.finish(self.schema, self.plan, life, true, false);
             self.take(u64::MAX, taken, out);
         }
         let mut notices = Vec::new();
@@ -207,6 +213,7 @@ impl<'a> Session<'a> {
                 }
                 let number = self.next;
                 self.next += 1;
+                self.names.insert(number, key.clone());
                 self.keys.insert(key, number);
                 self.channels.insert(number, Channel::new(level, id, at));
                 number
@@ -226,13 +233,13 @@ impl<'a> Session<'a> {
     fn is_stream(&mut self, input: &Input<'_>, said: &Digest, number: u64) -> bool {
         let stream = self.calls.get(&input.call).is_some_and(|c| c.stream);
         let speaks = input.side == Side::Response || said.status.is_some();
-        if let Some(channel) = self.channels.get_mut(&number).filter(|_| stream && speaks) {
-            if channel.stream != Some(input.call) {
-                // A reconnect: how the call before it stopped says nothing of the run.
-                channel.stream = Some(input.call);
-                channel.signs.end = None;
-                channel.signs.status = None;
-            }
+        if let Some(channel) = self.channels.get_mut(&number).filter(|_| stream && speaks)
+            && channel.stream != Some(input.call)
+        {
+            // A reconnect: how the call before it stopped says nothing of the run.
+            channel.stream = Some(input.call);
+            channel.signs.end = None;
+            channel.signs.status = None;
         }
         stream
     }
@@ -263,7 +270,9 @@ impl<'a> Session<'a> {
             if let Some(id) = id {
                 // Proto3 leaves out empty bytes: what has an id has content.
                 let data = part.data.as_deref().unwrap_or_default();
-                self.blobs.add(&id, data, rule.sha256, &part.from, input.frame, self.limits, &mut notices);
+                let given =
+                    Given { id: &id, data, sha256: rule.sha256, from: &part.from, frame: input.frame };
+                self.blobs.add(&given, self.limits, &mut notices);
             }
         }
         self.say(u64::MAX, notices, out);
@@ -281,8 +290,16 @@ impl<'a> Session<'a> {
             if let Some(id) = id {
                 life.wants = Some((*content, id.clone()));
             }
-            if let (Some(data), Some((_, id))) = (data, life.wants.as_ref().filter(|(c, _)| c == content)) {
-                self.blobs.add(id, data, rule.sha256, from, frame, self.limits, &mut notices);
+            if let Some(data) = data {
+                life.holds = Some(Held { content: *content, data: data.clone(), from: from.clone(), frame });
+            }
+            let wants = life.wants.as_ref().filter(|(wanted, _)| wanted == content);
+            let holds = life.holds.as_ref().filter(|held| held.content == *content);
+            if let (Some((_, id)), Some(held)) = (wants, holds) {
+                let (data, from) = (&held.data, &held.from);
+                let given = Given { id, data, sha256: rule.sha256, from, frame: held.frame };
+                self.blobs.add(&given, self.limits, &mut notices);
+                life.holds = None;
             }
         }
         self.say(u64::MAX, notices, out);
@@ -315,7 +332,7 @@ impl<'a> Session<'a> {
             self.reached.push("open requests");
             if let Some(oldest) = self.lives.oldest() {
                 let channel = self.lives.get(oldest).map_or(u64::MAX, |l| l.channel);
-                let taken = self.lives.finish(self.schema, self.plan, oldest, true);
+                let taken = self.lives.finish(self.schema, self.plan, oldest, true, false);
                 self.take(channel, taken, out);
             }
         }
@@ -340,7 +357,10 @@ impl<'a> Session<'a> {
         self.outcome(number, out);
         let Some(channel) = self.channels.get_mut(&number) else { return };
         let (ending, _) = channel.signs.judge(self.plan);
-        let quiet = matches!(ending, EndingKind::Open | EndingKind::Canceled);
+        // What was lost with its run, or asked of a side that was not captured, is no news.
+        let one_way = channel.stream.is_none();
+        let whole = matches!(ending, EndingKind::Completed | EndingKind::Unfinished);
+        let quiet = !whole || !channel.heard;
         let mut notices = Vec::new();
         channel.sequences.iter().for_each(|(_, sequence)| sequence.finish(&mut notices));
         let ids: Vec<Id> = self
@@ -358,12 +378,12 @@ impl<'a> Session<'a> {
         self.say(number, notices, out);
         out.extend(texts.into_iter().map(Event::Text));
         for life in self.lives.of(number) {
-            let taken = self.lives.finish(self.schema, self.plan, life, quiet);
+            let taken = self.lives.finish(self.schema, self.plan, life, quiet, one_way);
             self.take(number, taken, out);
         }
-        if let Some(channel) = self.channels.remove(&number) {
-            self.keys.retain(|_, n| *n != number);
-            drop(channel);
+        self.channels.remove(&number);
+        if let Some(key) = self.names.remove(&number) {
+            self.keys.remove(&key);
         }
     }
 
@@ -375,7 +395,13 @@ impl<'a> Session<'a> {
         let outcome = channel.outcome(self.plan);
         if let Some(code) = outcome.ending.code() {
             let reason = outcome.reason.as_ref().map(|r| format!(": {r}")).unwrap_or_default();
-            let mut notice = Notice::new(code, format!("{}{reason}", outcome.ending.name()));
+            let how = match outcome.ending {
+                EndingKind::Canceled => "was canceled",
+                EndingKind::Error => "ended with an error",
+                EndingKind::CutOff => "was cut off",
+                _ => "did not come to its end",
+            };
+            let mut notice = Notice::new(code, format!("the run {how}{reason}"));
             notice.frames = vec![outcome.frames.1];
             self.say(number, vec![notice], out);
         }

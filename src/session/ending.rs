@@ -106,7 +106,7 @@ impl Signs {
             };
             let rule = plan.endings.iter().find(|e| e.codes.iter().any(|c| **c == *code));
             let ending = rule.map_or(EndingKind::Error, |e| kind(e.verdict));
-            let mut reason = match status.message.is_empty() {
+            let mut reason = match status.message.is_empty() || *status.message == *code {
                 true => code.to_owned(),
                 false => format!("{code}: {}", status.message),
             };

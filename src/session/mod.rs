@@ -9,6 +9,8 @@ mod channel;
 mod correlate;
 pub mod digest;
 mod ending;
+pub mod essence;
+mod life;
 mod lives;
 mod model;
 mod order;
@@ -21,10 +23,12 @@ use std::fmt;
 use crate::base::{Code, Finding, Severity, Timestamp};
 use crate::pdu::{Head, Side};
 
+pub use crate::base::text::hex;
 pub use blobs::{Blob, Blobs};
 pub use correlate::Session;
 pub use digest::Digest;
 pub use ending::{EndingKind, Outcome};
+pub use essence::Essence;
 pub use model::{Mark, Model, Stage};
 pub use status::Status;
 pub use text::RunText;
@@ -49,11 +53,6 @@ impl fmt::Display for IdValue {
 
 /// An id with the number of its namespace.
 pub type Id = (u16, IdValue);
-
-/// Bytes in lower-case hex.
-pub fn hex(bytes: &[u8]) -> String {
-    hex_simd::encode_to_string(bytes, hex_simd::AsciiCase::Lower)
-}
 
 /// A frame, without what it says.
 #[derive(Clone, Copy, Debug)]

@@ -110,10 +110,10 @@ impl Sequence {
             return;
         }
         let mut run = (number, number, frame);
-        if let Some((first, (last, at))) = self.runs.range(..number).next_back().map(|(f, r)| (*f, *r)) {
-            if last.checked_add(1) == Some(number) {
-                run = (first, number, at);
-            }
+        if let Some((first, (last, at))) = self.runs.range(..number).next_back().map(|(f, r)| (*f, *r))
+            && last.checked_add(1) == Some(number)
+        {
+            run = (first, number, at);
         }
         if let Some((last, _)) = number.checked_add(1).and_then(|next| self.runs.remove(&next)) {
             run.1 = last;

@@ -1,6 +1,7 @@
 //! How a stream ended, read from the frame that ends it.
 //! Never decides what that means for a run.
 
+use crate::base::text::percent_decoded;
 use serde_json::Value;
 
 /// How a stream's end frame or trailers say it ended.
@@ -62,29 +63,8 @@ impl Status {
         let status = status?;
         let name = status.parse::<usize>().ok().and_then(|n| CODES.get(n)).copied().unwrap_or("unknown");
         let code = (name != "ok").then(|| name.into());
-        Some(Self { code, message: percent_decoded(message).into() })
+        Some(Self { code, message: String::from_utf8_lossy(&percent_decoded(message, false)).into() })
     }
-}
-
-/// gRPC writes messages with percent signs (Percent-Encoded).
-fn percent_decoded(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let bytes = text.as_bytes();
-    let digit = |at: usize| bytes.get(at).and_then(|b| (*b as char).to_digit(16));
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        match (*byte, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            (byte, ..) => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub struct Columns {
 impl Columns {
     /// The line that names the columns.
     pub fn header_line(&self) -> String {
-        self.join(self.paths.iter().cloned())
+        self.join(self.paths.iter().map(|path| crate::base::text::clean(path)))
     }
 
     /// The line of a record.

@@ -5,7 +5,7 @@ use crate::base::json::{push_key, push_number, push_optional, push_string};
 use crate::base::{Finding, Space};
 use crate::pdu::{Head, Role, Side, Start};
 
-use super::redact::{header_value, url};
+use super::redact::{header_value, host, url};
 use super::{Carrier, Decoded, IdValue, Item};
 
 /// Appends the record of a frame and a newline.
@@ -158,7 +158,7 @@ fn push_http(out: &mut Vec<u8>, head: &Head, show_secrets: bool) {
             push_key(out, "method");
             push_optional(out, method.as_deref());
             push_key(out, "host");
-            push_optional(out, authority.as_deref());
+            push_optional(out, authority.as_deref().map(|a| host(a, show_secrets)).as_deref());
             push_key(out, "path");
             push_optional(out, path.as_deref().map(|p| url(p, show_secrets)).as_deref());
         }
@@ -206,6 +206,16 @@ fn push_http(out: &mut Vec<u8>, head: &Head, show_secrets: bool) {
     out.push(b'}');
 }
 
+/// What an offset counts in, where it is not the body.
+pub fn space_name(space: Space) -> Option<&'static str> {
+    match space {
+        Space::Body => None,
+        Space::Input => Some("capture"),
+        Space::Payload => Some("inflated"),
+        Space::Nested => Some("carrier"),
+    }
+}
+
 /// A finding as it stands in a record: `code`, `severity`, `path` and `offset` where it has a place,
 /// `in` where the offset does not count in the body, `text`.
 pub fn push_finding(out: &mut Vec<u8>, finding: &Finding) {
@@ -221,13 +231,7 @@ pub fn push_finding(out: &mut Vec<u8>, finding: &Finding) {
     if let Some(span) = finding.span {
         push_key(out, "offset");
         push_number(out, span.start);
-        let space = match span.space {
-            Space::Body => None,
-            Space::Input => Some("capture"),
-            Space::Payload => Some("inflated"),
-            Space::Nested => Some("carrier"),
-        };
-        if let Some(space) = space {
+        if let Some(space) = space_name(span.space) {
             push_key(out, "in");
             push_string(out, space);
         }

@@ -1,6 +1,7 @@
 //! Decoded frames for a person or a program: JSON Lines, text, hex, fields.
 //! Never reads a capture and never decides what a frame means.
 
+pub mod diff_json;
 pub mod events;
 pub mod fields;
 pub mod jsonl;

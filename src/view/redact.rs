@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 pub use crate::base::secret::REDACTED;
+use crate::base::secret::mask_text;
 
 /// Header fields that hold credentials whatever the protocol (RFC 9110 section 11, RFC 6265).
 const HEADERS: &[&str] =
@@ -65,9 +66,16 @@ pub fn header_value<'a>(name: &str, value: &'a str, show_secrets: bool) -> Cow<'
         return Cow::Borrowed(REDACTED);
     }
     if matches!(name, "referer" | "location" | "origin" | "content-location") {
-        url(value, false)
-    } else {
-        Cow::Borrowed(value)
+        return url(value, false);
+    }
+    mask_text(value).map_or(Cow::Borrowed(value), Cow::Owned)
+}
+
+/// A host and port without user and password (RFC 3986, section 3.2.1).
+pub fn host(authority: &str, show_secrets: bool) -> Cow<'_, str> {
+    match authority.rsplit_once('@') {
+        Some((_, host)) if !show_secrets => Cow::Owned(format!("{REDACTED}@{host}")),
+        _ => Cow::Borrowed(authority),
     }
 }
 

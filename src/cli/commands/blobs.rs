@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use rpcshark::base::text::push_clean;
 use rpcshark::base::{Finding, secret};
 use rpcshark::message::json::holds_secret;
-use rpcshark::pipeline::{Config, Correlated, Rendered, Sink};
+use rpcshark::pipeline::{Config, Correlated, Sink};
 use rpcshark::session::{Blob, Session, hex};
 use rpcshark::source;
 use rpcshark::view::events;
@@ -39,12 +39,16 @@ pub fn run(args: Blobs) -> Result<Exit> {
         failed: false,
         trouble: None,
     };
-    let (_, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
+    let (summary, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
     sink.out.flush()?;
     if let Some(error) = sink.trouble {
         return Err(error);
     }
-    Ok(if failed || sink.failed { Exit::Unusable } else { Exit::Done })
+    Ok(match failed || sink.failed {
+        true => Exit::Unusable,
+        false if args.output.strict && summary.has_problems() => Exit::No,
+        false => Exit::Done,
+    })
 }
 
 struct Found<'a> {
@@ -110,10 +114,6 @@ impl Found<'_> {
 }
 
 impl Sink for Found<'_> {
-    fn frames(&mut self, _: &Rendered) -> io::Result<bool> {
-        Ok(true)
-    }
-
     fn correlated(&mut self, _: &Correlated<'_>) -> io::Result<bool> {
         Ok(true)
     }
@@ -131,10 +131,6 @@ impl Sink for Found<'_> {
                 self.trouble.get_or_insert(error);
             }
         }
-        Ok(())
-    }
-
-    fn idle(&mut self) -> io::Result<()> {
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use anyhow::Result;
 use rpcshark::base::text::clean;
 use rpcshark::base::{Finding, Severity};
 use rpcshark::dialect::Plan;
-use rpcshark::pipeline::{Correlated, Rendered, Sink};
+use rpcshark::pipeline::{Correlated, Sink};
 use rpcshark::session::{Event, Id, IdValue, Session};
 use rpcshark::source;
 use rpcshark::view::{events, text};
@@ -33,7 +33,7 @@ pub fn run(args: Check) -> Result<Exit> {
         count: [0; 3],
         failed: false,
     };
-    let (_, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
+    let (summary, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
     if args.output.count {
         writeln!(sink.out, "{}", sink.count.iter().sum::<u64>())?;
     }
@@ -45,7 +45,7 @@ pub fn run(args: Check) -> Result<Exit> {
     let at_level: u64 = sink.count.iter().skip(level as usize).sum();
     Ok(match failed || sink.failed {
         true => Exit::Unusable,
-        false if at_level > 0 => Exit::No,
+        false if at_level > 0 || args.output.strict && summary.has_problems() => Exit::No,
         false => Exit::Done,
     })
 }
@@ -98,10 +98,6 @@ impl Findings<'_> {
 }
 
 impl Sink for Findings<'_> {
-    fn frames(&mut self, _: &Rendered) -> io::Result<bool> {
-        Ok(true)
-    }
-
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         let ids = &frame.job.joined.ids;
         let whole = |id: &&Id| self.plan.namespaces.get(usize::from(id.0)).is_some_and(|n| n.whole_exchange);

@@ -3,7 +3,7 @@
 
 use std::io::{self, BufWriter, Stdout, Write};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use rpcshark::base::text::clean;
 use rpcshark::pipeline::{self, Config, Expand, Job, Sink, Summary};
@@ -24,6 +24,7 @@ pub fn out() -> Out {
 /// The configuration of a command over runs.
 pub fn config(schema: &SchemaOptions, input: &InputOptions, output: &OutputOptions) -> Result<Config> {
     terminal::settle_color(output.color);
+    refuse_expressions(output)?;
     let mut config = setup::config(schema, input, output, Expand::Carrier)?;
     config.correlate = true;
     if config.expand == Expand::None {
@@ -31,6 +32,14 @@ pub fn config(schema: &SchemaOptions, input: &InputOptions, output: &OutputOptio
         config.expand = Expand::Carrier;
     }
     Ok(config)
+}
+
+/// Only `decode` takes a filter or an expression so far: to pass over them in silence would be worse.
+pub fn refuse_expressions(output: &OutputOptions) -> Result<()> {
+    match (&output.filter, &output.jq) {
+        (None, None) => Ok(()),
+        _ => bail!("--filter and --jq: only decode takes them"),
+    }
 }
 
 /// Runs captures through a session; true where one of them could not be used.

@@ -16,6 +16,8 @@ use rpcshark::view::{self, Item};
 use crate::cli::args::{Decode, Format, OutputOptions, Time};
 use crate::cli::captures::Captures;
 use crate::cli::exit::Exit;
+use crate::cli::expression::{self, Moment};
+use crate::cli::jq::{self, Jq, Outcome};
 use crate::cli::{report, setup, terminal};
 
 /// Runs the command.
@@ -23,7 +25,15 @@ pub fn run(args: Decode) -> Result<Exit> {
     terminal::settle_color(args.output.color);
     let format = settle_format(&args.output)?;
     let expand = if format == Format::Text { Expand::All } else { Expand::Carrier };
-    let config = setup::config(&args.schema, &args.input, &args.output, expand)?;
+    let mut config = setup::config(&args.schema, &args.input, &args.output, expand)?;
+    if let Some(text) = &args.output.filter {
+        config.filter = Some(expression::filter(text, &config.schema, &config.plan, Moment::Frame)?);
+    }
+    let jq = args.output.jq.as_ref().map(|code| {
+        let terminal = terminal::stdout_is_terminal();
+        Jq::new(code, &args.output.arg, args.output.raw_output, terminal)
+    });
+    let jq = jq.transpose()?;
     let options = setup::source(&args.input)?;
     let mut captures = Captures::find(&args.files, &options);
     let columns = columns(&args.output)?;
@@ -50,6 +60,9 @@ pub fn run(args: Decode) -> Result<Exit> {
         format,
         silent: args.output.quiet || args.output.count,
         limit: args.output.limit.unwrap_or(u64::MAX),
+        jq,
+        jq_failed: false,
+        jq_outputs: 0,
         written: 0,
         failed: false,
     };
@@ -64,12 +77,13 @@ pub fn run(args: Decode) -> Result<Exit> {
         writeln!(output.out, "{}", output.written)?;
     }
     output.out.flush()?;
-    let failed = output.failed || captures.failed;
+    let failed = output.failed || output.jq_failed || captures.failed;
     if !args.output.quiet {
         summarize(&summary);
     }
     Ok(match failed {
         true => Exit::Unusable,
+        false if args.output.filter.is_some() && output.written == 0 && output.limit > 0 => Exit::No,
         false if args.output.strict && summary.has_problems() => Exit::No,
         false => Exit::Done,
     })
@@ -78,7 +92,14 @@ pub fn run(args: Decode) -> Result<Exit> {
 /// `text` on a terminal, `jsonl` in a pipe, unless said; `-V`, `-x` mean text, `-e` means fields.
 fn settle_format(output: &OutputOptions) -> Result<Format> {
     let format = match output.format {
+        Some(Format::Text | Format::Fields) if output.jq.is_some() => {
+            bail!("--jq writes JSON: it goes with --format jsonl and json");
+        }
         Some(format) => format,
+        None if output.jq.is_some() => match output.fields.is_empty() && !output.tree && !output.hex {
+            true => Format::Jsonl,
+            false => bail!("--jq writes JSON: it does not go with -e, -V and -x"),
+        },
         None if !output.fields.is_empty() => Format::Fields,
         None if output.tree || output.hex => Format::Text,
         None if terminal::stdout_is_terminal() => Format::Text,
@@ -154,11 +175,21 @@ fn summarize(summary: &pipeline::Summary) {
     ));
 }
 
+/// As much of a record as names it.
+#[derive(serde::Deserialize)]
+struct Numbered {
+    frame: u64,
+}
+
 struct Output {
     out: BufWriter<io::Stdout>,
     format: Format,
     silent: bool,
     limit: u64,
+    jq: Option<Jq>,
+    /// Whether the expression failed on a record.
+    jq_failed: bool,
+    jq_outputs: u64,
     written: u64,
     failed: bool,
 }
@@ -175,6 +206,30 @@ impl Output {
         }
     }
 
+    /// Writes what the expression makes of a record; false where it halts.
+    fn through_jq(&mut self, record: &[u8]) -> io::Result<bool> {
+        let Some(jq) = &self.jq else { return Ok(true) };
+        let (out, silent, array, outputs) =
+            (&mut self.out, self.silent, self.format == Format::Json, &mut self.jq_outputs);
+        let outcome = jq.run(record, &mut |text| {
+            *outputs += 1;
+            match (silent, array) {
+                (true, _) => Ok(()),
+                (_, true) => {
+                    out.write_all(if *outputs > 1 { b",\n" } else { b"\n" })?;
+                    out.write_all(text)
+                }
+                (_, false) => jq::line(out, text),
+            }
+        })?;
+        if let Outcome::Failed(text) = &outcome {
+            self.jq_failed = true;
+            let frame = serde_json::from_slice::<Numbered>(record).map_or(0, |r| r.frame);
+            report::line(&format!("error: --jq: frame {frame}: {}", clean(text)));
+        }
+        Ok(!matches!(outcome, Outcome::Halted))
+    }
+
     fn end(&mut self) -> io::Result<()> {
         if self.format == Format::Json && !self.silent { self.out.write_all(b"]\n") } else { Ok(()) }
     }
@@ -183,7 +238,7 @@ impl Output {
 impl Sink for Output {
     fn frames(&mut self, rendered: &pipeline::Rendered) -> io::Result<bool> {
         let wanted = rendered.iter().filter(|r| !r.is_empty());
-        if self.limit == u64::MAX && self.format != Format::Json && !self.silent {
+        if self.limit == u64::MAX && self.format != Format::Json && !self.silent && self.jq.is_none() {
             self.written += wanted.count() as u64;
             self.out.write_all(rendered.bytes())?;
             return Ok(true);
@@ -193,6 +248,12 @@ impl Sink for Output {
                 return Ok(false);
             }
             self.written += 1;
+            if self.jq.is_some() {
+                if !self.through_jq(record)? {
+                    return Ok(false);
+                }
+                continue;
+            }
             if self.silent {
                 continue;
             }

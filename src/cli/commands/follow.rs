@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 
 use rpcshark::base::{Finding, secret};
-use rpcshark::pipeline::{Correlated, Rendered, Sink};
+use rpcshark::pipeline::{Correlated, Sink};
 use rpcshark::session::{Event, RunText, Session};
 use rpcshark::source;
 use rpcshark::view::events;
@@ -101,10 +101,6 @@ fn lines(text: &str) -> String {
 }
 
 impl Sink for Texts {
-    fn frames(&mut self, _: &Rendered) -> io::Result<bool> {
-        Ok(true)
-    }
-
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         self.take(frame.events);
         Ok(true)
@@ -112,10 +108,6 @@ impl Sink for Texts {
 
     fn finished(&mut self, _: &Session<'_>, events: &[Event]) -> io::Result<()> {
         self.take(events);
-        Ok(())
-    }
-
-    fn idle(&mut self) -> io::Result<()> {
         Ok(())
     }
 

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use rpcshark::base::Finding;
 use rpcshark::base::text::clean;
-use rpcshark::dialect::Plan;
-use rpcshark::pipeline::{Correlated, Rendered, Sink};
+use rpcshark::dialect::{Plan, Take};
+use rpcshark::pipeline::{Correlated, Sink};
 use rpcshark::session::{Event, LinkState, Session};
 use rpcshark::source;
 
@@ -31,7 +31,7 @@ pub fn run(args: Correlate) -> Result<Exit> {
         Some(format) => format == Format::Text,
     };
     let mut sink = Counts { plan: &config.plan, ..Counts::new(&config.plan) };
-    let (_, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
+    let (summary, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
     let mut out = correlated::out();
     if text {
         out.write_all(sink.text().as_bytes())?;
@@ -39,7 +39,11 @@ pub fn run(args: Correlate) -> Result<Exit> {
         writeln!(out, "{}", sink.json())?;
     }
     out.flush()?;
-    Ok(if failed || sink.failed { Exit::Unusable } else { Exit::Done })
+    Ok(match failed || sink.failed {
+        true => Exit::Unusable,
+        false if args.output.strict && summary.has_problems() => Exit::No,
+        false => Exit::Done,
+    })
 }
 
 #[derive(Default, Clone)]
@@ -107,7 +111,9 @@ impl<'a> Counts<'a> {
                     *self.endings.entry(outcome.ending.name()).or_default() += 1;
                     self.first_tokens.extend(outcome.ttft_ms);
                     for (measure, value) in &outcome.tokens {
-                        if let Some(measure) = self.plan.measures.get(usize::from(*measure)) {
+                        let measure = self.plan.measures.get(usize::from(*measure));
+                        // Only what adds up within a run adds up over runs.
+                        if let Some(measure) = measure.filter(|m| m.take == Take::Sum) {
                             *self.tokens.entry(measure.name.to_string()).or_default() += value;
                         }
                     }
@@ -224,10 +230,6 @@ fn percentiles(values: &[f64]) -> Value {
 }
 
 impl Sink for Counts<'_> {
-    fn frames(&mut self, _: &Rendered) -> io::Result<bool> {
-        Ok(true)
-    }
-
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         let job = &frame.job.frame;
         self.calls.insert(job.lane.call, ());
@@ -256,10 +258,6 @@ impl Sink for Counts<'_> {
 
     fn finished(&mut self, _: &Session<'_>, events: &[Event]) -> io::Result<()> {
         self.events(events);
-        Ok(())
-    }
-
-    fn idle(&mut self) -> io::Result<()> {
         Ok(())
     }
 

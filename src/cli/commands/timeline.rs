@@ -7,11 +7,12 @@ use anyhow::{Result, bail};
 
 use rpcshark::base::{Finding, Severity};
 use rpcshark::dialect::Plan;
-use rpcshark::pipeline::{Correlated, Job, Rendered, Sink};
+use rpcshark::pipeline::{Correlated, Job, Sink};
 use rpcshark::session::{Event, Session};
 use rpcshark::source;
+use rpcshark::view::text::label::{Label, label};
 use rpcshark::view::text::timeline::{self, Entry};
-use rpcshark::view::{self, Item, events};
+use rpcshark::view::{Item, events};
 
 use crate::cli::args::{Correlate, Format};
 use crate::cli::commands::correlated::{self, Out};
@@ -34,17 +35,19 @@ pub fn run(args: Correlate) -> Result<Exit> {
     };
     let render = |item: &Item<'_>, _: &Job, out: &mut Vec<u8>| {
         if text {
-            out.extend_from_slice(view::text::short(item.decoded, LINE).as_bytes());
+            let label = label(&config.schema, item.decoded, LINE);
+            out.extend_from_slice(label.name.as_bytes());
+            out.push(b'\n');
+            out.extend_from_slice(label.says.as_bytes());
         } else {
             events::frame(item, out);
         }
     };
-    let width = if terminal::stdout_is_terminal() { terminal::width() } else { 100 };
     let mut sink = Timeline {
         out: correlated::out(),
         plan: &config.plan,
         text,
-        width,
+        width: terminal::width(),
         quiet: args.output.quiet,
         entries: Vec::new(),
         failed: false,
@@ -80,7 +83,6 @@ impl Timeline<'_> {
 
     fn keep(&mut self, frame: &Correlated<'_>) {
         let job = &frame.job.frame;
-        let kind = frame.decoded.kind.as_deref().unwrap_or("-");
         // The empty answer of a call that only carries is no event of its own.
         let is_receipt = frame.decoded.payload.is_empty()
             && job.flags.is_none()
@@ -89,33 +91,30 @@ impl Timeline<'_> {
         if is_receipt || self.entries.len() >= MAX_ENTRIES {
             return;
         }
-        let rest = String::from_utf8_lossy(frame.rendered);
-        // The kind is a wrapper where a branch follows; it is the whole where none does.
-        let short = match rest.split_once(' ') {
-            _ if rest.is_empty() => kind.to_owned(),
-            Some((first, _)) if !first.contains('=') && !rest.starts_with('"') => rest.into_owned(),
-            None if !rest.contains('=') => rest.into_owned(),
-            _ => format!("{kind} {rest}"),
-        };
+        let rendered = String::from_utf8_lossy(frame.rendered);
+        let (name, says) = rendered.split_once('\n').unwrap_or((&rendered, ""));
         let piece: String = frame.digest.pieces.iter().map(|p| &*p.text).collect();
         self.entries.push(Entry {
             frame: frame.job.number,
             time: job.time,
             side: job.lane.side,
             stage: frame.placed.stage,
-            short,
+            label: Label { name: name.to_owned(), says: says.to_owned() },
             piece: (!frame.digest.pieces.is_empty()).then_some(piece),
-            pulse: frame.digest.pulse.is_some(),
+            pulse: frame.digest.pulse,
             repeated: frame.placed.repeated,
+            findings: frame
+                .decoded
+                .findings
+                .iter()
+                .filter(|f| f.severity > Severity::Note)
+                .cloned()
+                .collect(),
         });
     }
 }
 
 impl Sink for Timeline<'_> {
-    fn frames(&mut self, _: &Rendered) -> io::Result<bool> {
-        Ok(true)
-    }
-
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         if self.text {
             self.keep(frame);

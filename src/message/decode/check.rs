@@ -1,13 +1,14 @@
 //! What a schema says beyond the wire format: UTF-8, enums, oneofs, required fields, ranges, Any.
 //! Never takes anything out of the tree but an Any's value that does not decode.
 
+use crate::base::text::hex;
 use crate::{
     base::{Code, Severity},
     message::{wire, wkt},
     schema::{FieldPlan, Kind, Presence, WellKnown},
 };
 
-use super::{Decoder, NodeKind, Open, element_wire, report::hex};
+use super::{Decoder, NodeKind, Open, element_wire};
 
 /// Longest piece of a broken string that a finding quotes, in bytes.
 const MAX_QUOTED: usize = 32;

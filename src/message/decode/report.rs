@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use crate::base::text::hex;
 use crate::{
     base::{Code, Finding, Severity, Space, Span},
     message::{
@@ -244,13 +245,4 @@ impl Decoder<'_> {
             format!("field {number} ({}) is not in {}", wire.name(), name.unwrap_or_default())
         });
     }
-}
-
-/// Bytes as hex digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }

@@ -1,6 +1,7 @@
 //! Encodings inside fields, opened: JSON, messages, hex, base64, text, blobs.
 //! Never guesses: a value that is not in the encoding it should be in is written as it is.
 
+use crate::base::text::hex;
 use crate::{
     base::{Severity, secret, text::is_unsafe},
     message::{Node, Tree, decode::decode},
@@ -63,7 +64,7 @@ impl Writer<'_, '_> {
         push_string(self.out, encoding);
         if let Some(id) = id {
             self.key("$id", &mut first);
-            let hex = hex_simd::encode_to_string(id, hex_simd::AsciiCase::Lower);
+            let hex = hex(id);
             push_string(self.out, &hex);
         }
         self.key("$value", &mut first);

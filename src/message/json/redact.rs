@@ -91,13 +91,42 @@ impl Writer<'_, '_> {
         let bytes = text.as_bytes();
         if bytes.iter().all(u8::is_ascii_hexdigit) {
             let even = bytes.get(..bytes.len() & !1).unwrap_or_default();
-            return hex_simd::decode_to_vec(even)
-                .is_ok_and(|raw| self.bytes_with_secret(at, "hex", &raw, inner));
+            let Ok(raw) = hex_simd::decode_to_vec(even) else { return false };
+            if secret::mask(&raw).is_some() {
+                self.hide(at);
+                return true;
+            }
+            return self.bytes_with_secret(at, "hex", &raw, inner)
+                || self.fails_closed(at, field, &raw, even.len() == bytes.len());
+        }
+        if field.annotation.carrier.is_some() && field.annotation.nested.is_none() && !text.is_empty() {
+            // Neither digits nor anything else that a carrier holds: what it was cannot be told.
+            self.hide(at);
+            return true;
         }
         let plain = text.trim_end_matches('=').as_bytes();
         let is_base64 = plain.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'));
         let raw = is_base64.then(|| base64_simd::STANDARD_NO_PAD.decode_to_vec(plain).ok()).flatten();
         raw.is_some_and(|raw| self.bytes_with_secret(at, "base64", &raw, inner))
+    }
+
+    /// Hides what a carrier holds where it is no whole message of any type that can stand alone.
+    fn fails_closed(&mut self, at: u32, field: &FieldPlan, raw: &[u8], whole: bool) -> bool {
+        let closed = field.annotation.carrier.is_some() && !(whole && self.decodes(raw));
+        if closed {
+            self.hide(at);
+        }
+        closed
+    }
+
+    /// Whether bytes decode without damage as some message that can stand alone.
+    fn decodes(&self, raw: &[u8]) -> bool {
+        let (mut tree, mut findings) = (Tree::new(), Vec::new());
+        self.schema.types().filter(|(_, plan)| plan.root).any(|(ty, _)| {
+            findings.clear();
+            decode(self.schema, Some(ty), raw, self.options.limits, &mut tree, &mut findings);
+            !findings.iter().any(|f| f.severity == Severity::Error || f.code == Code::ProtoUnknownField)
+        })
     }
 
     /// The same for bytes.

@@ -7,24 +7,7 @@ use crate::{
     schema::{FieldPlan, Kind, TypeId},
 };
 
-use super::Writer;
-
-/// Whether bits are the zero of a kind; -0.0 is not.
-pub(super) fn is_zero(kind: Kind, bits: u64) -> bool {
-    match kind {
-        Kind::Int32 | Kind::Uint32 | Kind::Sint32 | Kind::Enum(_) => bits as u32 == 0,
-        _ => bits == 0,
-    }
-}
-
-/// The number that a zigzag varint stands for.
-pub(super) fn zigzag(kind: Kind, bits: u64) -> i64 {
-    if kind == Kind::Sint32 {
-        let bits = bits as u32;
-        return i64::from((bits >> 1) as i32 ^ -((bits & 1) as i32));
-    }
-    (bits >> 1) as i64 ^ -((bits & 1) as i64)
-}
+use super::{Writer, collect::zigzag};
 
 /// Appends base64 with padding, without quotes.
 pub(super) fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {

@@ -51,7 +51,7 @@ impl Writer<'_, '_> {
         match node.kind {
             _ if secret => self.hide(at),
             NodeKind::Scalar => self.quoted(node.bits),
-            NodeKind::Message => {
+            NodeKind::Message if node.wire == Wire::Group => {
                 self.out.push(b'[');
                 let mut first = true;
                 let tree = self.tree;

@@ -6,7 +6,7 @@ use crate::{
     schema::{TypeId, WellKnown},
 };
 
-use super::{Writer, collect, push_string};
+use super::{Writer, push_string};
 
 impl Writer<'_, '_> {
     /// Writes a well-known message; false where it has to be written as an ordinary one.
@@ -17,7 +17,7 @@ impl Writer<'_, '_> {
         }
         let schema = self.schema;
         let plan = schema.ty(ty);
-        let found = collect::collect(schema, plan, self.tree, self.payload, parts);
+        let found = self.found(plan, parts);
         // A form without members has no place for what is unknown or broken.
         if !found.unknown.is_empty() || !found.rest.is_empty() {
             return false;
@@ -73,7 +73,7 @@ impl Writer<'_, '_> {
     fn any(&mut self, ty: TypeId, parts: &[u32]) {
         let schema = self.schema;
         let plan = schema.ty(ty);
-        let found = collect::collect(schema, plan, self.tree, self.payload, parts);
+        let found = self.found(plan, parts);
         let (mut url, mut value) = (None, None);
         for (index, nodes) in found.runs() {
             let last = nodes.last().copied();

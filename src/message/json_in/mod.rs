@@ -7,9 +7,11 @@ mod wkt;
 
 use base64_simd as b64;
 
-use crate::base::text::nearest;
+use crate::base::text::{nearest, place};
 use crate::schema::{Cardinality, FieldPlan, Kind, Schema, TypeId};
 
+use super::put::wire_type;
+pub(crate) use super::put::{prefix_length, push_tag, push_varint};
 use parse::{Json, Node};
 
 /// Deepest nesting of JSON that is read.
@@ -29,9 +31,7 @@ pub struct JsonError {
 impl JsonError {
     /// Line and column of the mistake, from 1, in the text it was found in.
     pub fn place(&self, text: &str) -> (usize, usize) {
-        let before = text.get(..self.at).unwrap_or(text);
-        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
-        (line, before.rsplit('\n').next().unwrap_or_default().chars().count() + 1)
+        place(text, self.at)
     }
 }
 
@@ -128,6 +128,10 @@ impl Encoder<'_> {
             }
             if name == "$unknown" {
                 self.unknown(node, out, 0);
+                continue;
+            }
+            if name == "$rest" {
+                self.rest(node, out);
                 continue;
             }
             let Some(index) = plan.field_by_json_name(name).or_else(|| plan.field_by_name(name)) else {
@@ -251,6 +255,22 @@ impl Encoder<'_> {
         }
     }
 
+    /// Reads `$rest`: the bytes of a message from where it breaks.
+    fn rest(&mut self, node: &Node<'_>, out: &mut Vec<u8>) {
+        let bytes = |node: &Node<'_>| match &node.value {
+            Json::String(text) => b64::STANDARD.decode_to_vec(text.as_bytes()).ok(),
+            _ => None,
+        };
+        let found = match &node.value {
+            Json::Array(items) => items.iter().map(bytes).collect::<Option<Vec<_>>>(),
+            _ => bytes(node).map(|one| vec![one]),
+        };
+        match found {
+            Some(parts) => out.extend(parts.into_iter().flatten()),
+            None => self.fail(node.at, "expected base64 of the bytes that broke"),
+        }
+    }
+
     /// Reads `$unknown` as the JSON writer prints it.
     fn unknown(&mut self, node: &Node<'_>, out: &mut Vec<u8>, depth: usize) {
         let Json::Array(items) = &node.value else {
@@ -298,36 +318,4 @@ impl Encoder<'_> {
         }
         Some(())
     }
-}
-
-fn wire_type(kind: Kind) -> u32 {
-    match kind {
-        Kind::Double | Kind::Fixed64 | Kind::Sfixed64 => 1,
-        Kind::Float | Kind::Fixed32 | Kind::Sfixed32 => 5,
-        Kind::String | Kind::Bytes | Kind::Message(_) => 2,
-        _ => 0,
-    }
-}
-
-/// Appends a varint (Protobuf encoding, Base 128 Varints).
-pub(crate) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-/// Appends a tag.
-pub(crate) fn push_tag(out: &mut Vec<u8>, number: u32, wire_type: u32) {
-    push_varint(out, u64::from(number) << 3 | u64::from(wire_type));
-}
-
-/// Puts tag and length before what was written from `start` on.
-pub(crate) fn prefix_length(out: &mut Vec<u8>, start: usize, number: u32) {
-    let length = out.len() - start;
-    let mut head = Vec::with_capacity(16);
-    push_tag(&mut head, number, 2);
-    push_varint(&mut head, length as u64);
-    out.splice(start..start, head);
 }

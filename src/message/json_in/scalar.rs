@@ -5,7 +5,7 @@ use crate::base::text::{clean, nearest};
 use crate::schema::Kind;
 
 use super::parse::{Json, Node};
-use super::{Encoder, b64, push_varint};
+use super::{Encoder, b64, push_tag, push_varint, wire_type};
 
 impl Encoder<'_> {
     /// Writes a scalar without its tag; false where it does not fit.
@@ -111,7 +111,7 @@ impl Encoder<'_> {
 
     /// Writes a map key as field 1 of its entry; false where it does not fit.
     pub(super) fn map_key(&mut self, kind: Kind, name: &str, at: usize, out: &mut Vec<u8>) -> bool {
-        super::push_tag(out, 1, super::wire_type(kind));
+        push_tag(out, 1, wire_type(kind));
         let value = match (kind, name) {
             (Kind::Bool, "true") => Json::Bool(true),
             (Kind::Bool, "false") => Json::Bool(false),
@@ -126,12 +126,20 @@ fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Base64 in either alphabet, padded or not.
+/// Base64 in either alphabet, padded or not, whatever the bits after its last byte.
 pub(super) fn base64(text: &str) -> Option<Vec<u8>> {
-    let text = text.trim_end_matches('=').as_bytes();
-    let url = text.iter().any(|b| matches!(b, b'-' | b'_'));
-    let alphabet = if url { b64::URL_SAFE_NO_PAD } else { b64::STANDARD_NO_PAD };
-    alphabet.decode_to_vec(text).ok().or_else(|| b64::forgiving_decode_to_vec(text).ok())
+    let standard: Option<Vec<u8>> = text.trim_end_matches('=').bytes().map(in_standard).collect();
+    b64::forgiving_decode_to_vec(&standard?).ok()
+}
+
+/// A digit of either alphabet in the standard one.
+fn in_standard(digit: u8) -> Option<u8> {
+    match digit {
+        b'-' => Some(b'+'),
+        b'_' => Some(b'/'),
+        b'+' | b'/' => Some(digit),
+        other => other.is_ascii_alphanumeric().then_some(other),
+    }
 }
 
 /// A whole number in any JSON spelling (`12`, `1.2e1`, `120e-1`), exactly.
@@ -215,6 +223,9 @@ mod tests {
     fn base64_in_any_form() {
         assert_eq!(base64("-_8="), Some(vec![0xfb, 0xff]));
         assert_eq!(base64("+/8"), Some(vec![0xfb, 0xff]));
-        assert_eq!(base64("*"), None);
+        assert_eq!(base64("-_"), Some(vec![0xfb]));
+        for wrong in ["*", "A", "QQ QQ"] {
+            assert_eq!(base64(wrong), None, "{wrong}");
+        }
     }
 }

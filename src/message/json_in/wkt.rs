@@ -27,13 +27,18 @@ impl Encoder<'_> {
                     .fail(node.at, format!("expected a duration like \"1.5s\", found \"{}\"", clean(text))),
             },
             // What the writer prints for a value that its string form cannot say.
-            (WellKnown::Timestamp | WellKnown::Duration, Json::Object(members)) => {
+            (WellKnown::Timestamp | WellKnown::Duration | WellKnown::FieldMask, Json::Object(members)) => {
                 self.members(ty, members, &[], out)
             }
             (WellKnown::FieldMask, Json::String(text)) => self.field_mask(text, node, out),
             (WellKnown::Struct, Json::Object(members)) => self.structure(members, out),
             (WellKnown::ListValue, Json::Array(items)) => self.list(items, out),
             (WellKnown::Value, _) => self.value(node, out),
+            (WellKnown::Wrapper | WellKnown::ListValue, Json::Object(members))
+                if members.iter().any(|(name, _)| name == "$unknown") =>
+            {
+                self.members(ty, members, &[], out)
+            }
             (WellKnown::Wrapper, _) => {
                 let plan = self.schema.ty(ty);
                 let Some(field) = plan.index_of(1).and_then(|i| plan.field(i)) else { return };
@@ -54,19 +59,21 @@ impl Encoder<'_> {
             }
             return;
         };
+        let Some(name) = url.rsplit_once('/').map(|(_, name)| name).filter(|name| !name.is_empty()) else {
+            return self.fail(node.at, format!("expected a type URL in \"@type\", found \"{}\"", clean(url)));
+        };
         push_tag(out, 1, 2);
         push_varint(out, url.len() as u64);
         out.extend_from_slice(url.as_bytes());
-        let name = url.rsplit('/').next().unwrap_or(url);
         let start = out.len();
         let raw = members.iter().find(|(name, _)| name == "value").map(|(_, n)| n);
         match self.schema.type_by_name(name) {
-            Some(inner) if self.schema.ty(inner).known.is_some_and(|k| k != WellKnown::Empty) => {
-                let Some(value) = raw else {
-                    return self.fail(node.at, "expected \"value\" beside \"@type\"");
-                };
-                self.well_known_inside(inner, value, out);
-            }
+            Some(inner) if self.schema.ty(inner).known.is_some() => match raw {
+                Some(value) => self.well_known_inside(inner, value, out),
+                // Some writers leave out an Empty's value.
+                None if self.schema.ty(inner).known == Some(WellKnown::Empty) => {}
+                None => return self.fail(node.at, "expected \"value\" beside \"@type\""),
+            },
             Some(inner) => self.members(inner, members, &["@type"], out),
             // The writer keeps the bytes of a type that is not loaded.
             None => match raw.map(|n| &n.value) {
@@ -218,7 +225,7 @@ fn duration(text: &str) -> Option<(i64, i32)> {
     }
     let seconds: i64 = whole.parse().ok()?;
     let nanos: i32 = format!("{:0<9}", fraction.unwrap_or("")).parse().ok()?;
-    if seconds > MAX_DURATION || seconds == MAX_DURATION && nanos > 0 {
+    if seconds > MAX_DURATION {
         return None;
     }
     Some(if negative { (-seconds, -nanos) } else { (seconds, nanos) })
@@ -248,7 +255,7 @@ mod tests {
     #[test]
     fn durations() {
         assert_eq!(duration("-1.5s"), Some((-1, -500_000_000)));
-        assert_eq!(duration("315576000000s"), Some((315_576_000_000, 0)));
+        assert_eq!(duration("315576000000.999999999s"), Some((315_576_000_000, 999_999_999)));
         for wrong in ["315576000001s", "1", "s", ".5s", "1.0000000001s", "1.s"] {
             assert_eq!(duration(wrong), None, "{wrong}");
         }

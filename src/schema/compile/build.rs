@@ -24,7 +24,9 @@ pub(super) fn plan(item: &Pending<'_>, names: &Names) -> Result<TypePlan, Error>
     let proto = item.proto;
     let mut fields = Vec::with_capacity(proto.field.len());
     for field_proto in &proto.field {
-        fields.push(field(item.file, field_proto, &item.name, item.features, names)?);
+        let oneof = field_proto.oneof_index.and_then(|at| proto.oneof_decl.get(usize::try_from(at).ok()?));
+        let features = item.features.with(oneof.and_then(|o| o.options.as_ref()?.features.as_ref()));
+        fields.push(field(item.file, field_proto, &item.name, features, names)?);
     }
     let synthetic = |at: usize| {
         let mut branches = proto.field.iter().filter(|f| f.oneof_index == Some(at as i32));
@@ -173,6 +175,8 @@ pub(super) fn finish(schema: &mut Schema) -> Result<(), Error> {
             if field.is_many() && entry == Some(&true) {
                 field.cardinality = Cardinality::Map;
             }
+            // No feature makes a map's entry, or what it holds, a group.
+            field.delimited &= !ty.map_entry && field.cardinality != Cardinality::Map;
         }
         for (oneof, fields) in ty.oneofs.iter_mut().zip(branches) {
             oneof.fields = fields.into();

@@ -12,7 +12,7 @@ use prost_reflect::{DescriptorError, DescriptorPool, prost_types::FileDescriptor
 use crate::schema::{Error, descriptor::FileDescriptorProto};
 
 use super::{
-    Sources, place,
+    Sources, edition, graph_options, place,
     roots::{self, Entry},
     text::{Text, bundled},
 };
@@ -39,6 +39,8 @@ struct Graph<'a> {
     /// Full name → file and descriptor path of its definition.
     defined: HashMap<String, (String, Vec<i32>)>,
     parsed: HashMap<String, Parsed>,
+    /// The editions of files that have one.
+    editions: HashMap<String, i32>,
     stand_ins: HashSet<String>,
     warnings: &'a mut Vec<Error>,
 }
@@ -85,6 +87,7 @@ pub(super) fn compile(
         known: HashMap::new(),
         defined: HashMap::new(),
         parsed: HashMap::new(),
+        editions: HashMap::new(),
         stand_ins: HashSet::new(),
         warnings,
     };
@@ -145,7 +148,7 @@ impl Graph<'_> {
     }
 
     fn compile(&mut self, name: &str, chain: &mut Vec<String>) -> Result<String, Fault> {
-        let (text, mut parsed) = match Text::read(name, &self.roots)? {
+        let (text, (mut parsed, edition)) = match Text::read(name, &self.roots)? {
             Some(text) => {
                 if let Some(known) = self.same_as(&text) {
                     return Ok(known);
@@ -154,7 +157,7 @@ impl Graph<'_> {
                 (Some(text), parsed)
             }
             None => match bundled(name) {
-                Some(parsed) => (None, parsed),
+                Some(parsed) => (None, (parsed, None)),
                 None => return Err(Error::new(name, "is in none of the roots").into()),
             },
         };
@@ -169,10 +172,14 @@ impl Graph<'_> {
         parsed.dependency = dependency;
         dedup_imports(&mut parsed);
         if parsed.dependency.iter().any(|d| self.stand_ins.contains(d)) {
-            super::graph_options::strip(&mut parsed);
+            graph_options::strip(&mut parsed, &graph_options::is_custom);
         }
         self.check_names(&parsed, text.as_ref())?;
-        if let Err(error) = self.pool.add_file_descriptor_proto(parsed.clone()) {
+        let plain = match edition {
+            Some(_) => edition::plain(&parsed),
+            None => parsed.clone(),
+        };
+        if let Err(error) = self.pool.add_file_descriptor_proto(plain) {
             return Err(self.descriptor_error(name, text.as_ref(), &error).into());
         }
         for (full, path) in place::definitions(&parsed) {
@@ -184,6 +191,9 @@ impl Graph<'_> {
             }
             self.known.insert(Identity::Text(text.text.clone()), name.to_owned());
             self.texts.insert(name.to_owned(), text);
+        }
+        if let Some(edition) = edition {
+            self.editions.insert(name.to_owned(), edition);
         }
         self.parsed.insert(name.to_owned(), parsed);
         Ok(name.to_owned())
@@ -296,8 +306,13 @@ impl Graph<'_> {
     fn finish(self) -> Result<Vec<FileDescriptorProto>, Error> {
         let mut files = Vec::new();
         for file in self.pool.files() {
-            let decoded = FileDescriptorProto::decode(&*file.encode_to_vec())
+            let mut decoded = FileDescriptorProto::decode(&*file.encode_to_vec())
                 .map_err(|e| Error::new(file.name(), format!("cannot be compiled: {e}")))?;
+            if let (Some(edition), Some(parsed)) =
+                (self.editions.get(file.name()), self.parsed.get(file.name()))
+            {
+                edition::apply(&mut decoded, parsed, *edition).map_err(|e| Error::new(file.name(), e))?;
+            }
             files.push(decoded);
         }
         Ok(files)

@@ -89,8 +89,8 @@ fn syntax_errors_carry_their_text() {
     assert_eq!(error.place, Some((3, 11)));
     let (text, span) = (error.source_text.clone().unwrap(), error.span.clone().unwrap());
     assert_eq!(&text[span], "1");
-    write(dir.path(), "bad.proto", "// words\nedition = \"2023\";\nmessage M {}\n");
-    check_error(&roots(&[dir.path().into()]), &["bad.proto:2:1", "edition", "descriptor set"]);
+    write(dir.path(), "bad.proto", "// words\nedition = \"2525\";\nmessage M {}\n");
+    check_error(&roots(&[dir.path().into()]), &["bad.proto:2:1", "edition \"2525\"", "2024"]);
     write(dir.path(), "bad.proto", "syntax = \"proto3\"; message A {} message A {}");
     check_error(&roots(&[dir.path().into()]), &["bad.proto:1:", "'A'"]);
 }
@@ -138,4 +138,53 @@ fn sixty_thousand_fields_load() {
     }
     let loaded = load(&roots(&[dir.path().into()])).unwrap();
     assert_eq!(loaded.schema.types().filter(|(_, t)| t.name.starts_with("huge.")).count(), 5_000);
+}
+
+#[test]
+fn editions_as_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = r#"
+        package p;
+        import "google/protobuf/cpp_features.proto";
+        import option "google/protobuf/java_features.proto";
+        option features = { enum_type: CLOSED repeated_field_encoding: EXPANDED };
+        option features.(pb.cpp).string_type = VIEW;
+        export message M {
+            reserved gone, lost;
+            extensions 100 to max;
+            string s = 1 [default = "é\"];"];
+            string quiet = 2 [features.field_presence = IMPLICIT, features.utf8_validation = NONE];
+            int32 needed = 3 [features = { field_presence: LEGACY_REQUIRED }];
+            repeated int32 apart = 4;
+            repeated int32 run = 5 [features.repeated_field_encoding = PACKED];
+            M sub = 6 [features.message_encoding = DELIMITED];
+            map<string, M> map = 7 [features.message_encoding = DELIMITED];
+            local enum Open { option features.enum_type = OPEN; ONE = 0; }
+        }
+        enum E { TWO = 2; }
+        extend M { repeated E more = 100; }
+    "#;
+    for edition in ["2023", "2024"] {
+        write(dir.path(), "e.proto", &format!("// words\nedition = \"{edition}\";{text}"));
+        let loaded = load(&roots(&[dir.path().into()])).unwrap();
+        assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+        let schema = loaded.schema;
+        let plan = |path: &str| schema.field_plan(schema.field(path).unwrap()).unwrap();
+        let closed = |name: &str| schema.enum_plan(schema.enum_by_name(name).unwrap()).unwrap().closed;
+        use crate::schema::Presence::{Explicit, Implicit, Required};
+        assert_eq!(
+            [plan("p.M.s").presence, plan("p.M.quiet").presence, plan("p.M.needed").presence],
+            [Explicit, Implicit, Required]
+        );
+        assert!(plan("p.M.s").utf8 && !plan("p.M.quiet").utf8);
+        assert!(!plan("p.M.apart").packed && plan("p.M.run").packed);
+        assert!(plan("p.M.sub").delimited && !plan("p.M.map").delimited);
+        assert!(closed("p.E") && !closed("p.M.Open"));
+        assert!(!plan("p.M.[p.more]").packed);
+    }
+    let wrong = "edition = \"2023\";\noption features.enum_type = SHUT;\n";
+    write(dir.path(), "e.proto", wrong);
+    check_error(&roots(&[dir.path().into()]), &["e.proto", "SHUT", "enum_type"]);
+    write(dir.path(), "e.proto", "edition = \"2023\";\nmessage M {\n  strng s = 1;\n}\n");
+    check_error(&roots(&[dir.path().into()]), &["e.proto:3:3", "strng"]);
 }

@@ -9,6 +9,8 @@ use protox::file::{File, FileResolver, GoogleFileResolver};
 
 use crate::schema::Error;
 
+use super::edition;
+
 /// A file's text.
 #[derive(Clone, Debug)]
 pub(super) struct Text {
@@ -56,22 +58,32 @@ impl Text {
         Error::new(self.path.display().to_string(), message)
     }
 
-    /// Parses it.
-    pub fn parse(&self) -> Result<FileDescriptorProto, Error> {
-        if let Some(span) = edition(&self.text) {
-            return Err(self
-                .error("editions cannot be read from .proto text yet")
-                .help("a descriptor set of it can: protoc --include_imports -o FILE, then --descriptor-set FILE")
-                .at(&self.text, span));
-        }
-        File::from_source(&self.name, &self.text).map(Into::into).map_err(|e| {
+    /// Parses it: the file, and the number of its edition where it has one.
+    pub fn parse(&self) -> Result<(FileDescriptorProto, Option<i32>), Error> {
+        let (parsed, number) = match edition::statement(&self.text) {
+            None => (File::from_source(&self.name, &self.text).map(Into::into).map_err(|e| (e, 0)), None),
+            Some((span, value)) => match edition::number(value) {
+                Some(number) => (edition::parse(&self.name, &self.text, span), Some(number)),
+                None => {
+                    return Err(self
+                        .error(format!("edition {value:?} is not known"))
+                        .help("proto2, proto3 and the editions 2023 and 2024 are read")
+                        .at(&self.text, span));
+                }
+            },
+        };
+        let file = parsed.map_err(|(e, shift)| {
             let error = self.error(e.to_string());
             let label = e.labels().and_then(|mut labels| labels.next());
             match label {
-                Some(label) => error.at(&self.text, label.offset()..label.offset() + label.len().max(1)),
+                Some(label) => {
+                    let at = label.offset().saturating_sub(shift);
+                    error.at(&self.text, at..at + label.len().max(1))
+                }
                 None => error.at(&self.text, self.text.len()..self.text.len()),
             }
-        })
+        })?;
+        Ok((file, number))
     }
 }
 
@@ -80,27 +92,10 @@ pub(super) fn bundled(name: &str) -> Option<FileDescriptorProto> {
     if !name.starts_with("google/protobuf/") {
         return None;
     }
-    GoogleFileResolver::new().open_file(name).ok().map(Into::into)
-}
-
-/// The `edition = "…"` statement, where the file begins with one.
-fn edition(text: &str) -> Option<std::ops::Range<usize>> {
-    let mut at = 0;
-    loop {
-        let rest = text.get(at..)?;
-        let trimmed = rest.trim_start();
-        at += rest.len() - trimmed.len();
-        let skip = if trimmed.starts_with("//") {
-            trimmed.find('\n')?
-        } else if trimmed.starts_with("/*") {
-            trimmed.find("*/")? + 2
-        } else {
-            break;
-        };
-        at += skip;
-    }
-    let rest = text.get(at..)?;
-    let value = rest.strip_prefix("edition")?.trim_start().strip_prefix('=')?;
-    let end = value.find([';', '\n']).unwrap_or(value.len());
-    Some(at..at + (rest.len() - value.len()) + end)
+    let file = GoogleFileResolver::new().open_file(name).ok().map(Into::into);
+    // Features of one language's code: options only, which nobody here reads.
+    let is_features = name.ends_with("_features.proto");
+    file.or_else(|| {
+        is_features.then(|| FileDescriptorProto { name: Some(name.to_owned()), ..Default::default() })
+    })
 }

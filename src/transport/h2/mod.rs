@@ -248,7 +248,9 @@ impl Connection {
             && !std::mem::replace(told, true)
         {
             let text = "header fields refer to table entries that were sent before the capture can tell";
-            find(cx, Finding::new(Code::NetHpackLost, text), raw.place, frame::FrameHeader::LEN);
+            // What that costs is said of each call that cannot be typed without.
+            let finding = Finding::new(Code::NetHpackLost, text).severity(Severity::Note);
+            find(cx, finding, raw.place, frame::FrameHeader::LEN);
         }
         if let Some(promised) = raw.promised {
             if !std::mem::replace(&mut self.told_push, true) {

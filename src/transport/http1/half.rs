@@ -287,10 +287,11 @@ impl Half {
         let first = self.block.get(..32).unwrap_or(&self.block);
         if !search::may_be_head(first, self.side) {
             let broken = self.begun && !self.missed;
+            // How much of the line is there depends on how the bytes were split: the first counts.
+            self.give_back();
             if broken {
                 self.odd("expected a start line, found other bytes");
             }
-            self.give_back();
             self.lose(true, !broken);
         } else if self.block.len() > limits.max_header_block {
             self.too_long(limits);

@@ -123,6 +123,12 @@ impl Opener {
         Some(tag + if self.is_tls13() { 1 } else { self.explicit() })
     }
 
+    /// The part of the nonce that a record carries (TLS 1.2 alone).
+    pub(super) fn explicit_nonce(&self, record: &Record) -> Option<u64> {
+        let sent = (self.explicit() > 0).then_some(&record.body)?;
+        sent.first_chunk().copied().map(u64::from_be_bytes)
+    }
+
     /// Opens a record of this sequence number; `None` where it does not authenticate.
     pub(super) fn open(&self, sequence: u64, record: &Record) -> Option<Plain> {
         if let Cipher::Cbc { mac, mac_key, encrypt_then_mac } = &self.cipher {
@@ -198,8 +204,8 @@ impl Opener {
         let mut next = range.start;
         while next < range.end {
             let mut blocks = [Block::<A>::default(); BATCH];
-            for (block, sequence) in blocks.iter_mut().zip(next..) {
-                let nonce = self.nonce(sequence, &[])?;
+            for (block, ahead) in blocks.iter_mut().zip(0..) {
+                let nonce = self.nonce(next.wrapping_add(ahead), &[])?;
                 block.iter_mut().zip(nonce.into_iter().chain([0, 0, 0, 1])).for_each(|(b, n)| *b = n);
             }
             *work = work.checked_sub((BATCH * BLOCK) as u64)?;
@@ -364,4 +370,79 @@ fn inner(mut bytes: Vec<u8>) -> Option<Plain> {
     let kind = *bytes.get(end)?;
     bytes.truncate(end);
     Some(Plain { kind, bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::super::record::Loss;
+    use super::*;
+    use crate::transport::tls::suites::suite;
+
+    fn opener(number: u16) -> Opener {
+        let suite = suite(number).unwrap();
+        Opener::tls13(suite, &Secret::new((0..suite.hash.length() as u8).collect())).unwrap()
+    }
+
+    /// A record of TLS 1.3, sealed under a key and a sequence number.
+    fn seal(opener: &Opener, sequence: u64, text: &[u8]) -> Record {
+        fn run<A: AeadInOut>(cipher: &A, nonce: &[u8], aad: &[u8], mut bytes: Vec<u8>) -> Vec<u8> {
+            let nonce = Nonce::<A>::try_from(nonce).unwrap();
+            let tag = cipher.encrypt_inout_detached(&nonce, aad, bytes.as_mut_slice().into()).unwrap();
+            bytes.extend_from_slice(&tag);
+            bytes
+        }
+        // Content type and two bytes of padding.
+        let inner = [text, &[23, 0, 0]].concat();
+        let body = Bytes::from(vec![0; inner.len() + 16]);
+        let mut record = Record { kind: 23, version: 0x0303, body, time: None, at: 0, loss: Loss::default() };
+        let (nonce, aad) = (opener.nonce(sequence, &[]).unwrap(), header(&record));
+        let sealed = match &opener.cipher {
+            Cipher::Gcm128(c) => run(&**c, &nonce, &aad, inner),
+            Cipher::Gcm256(c) => run(&**c, &nonce, &aad, inner),
+            Cipher::ChaCha(c) => run(&**c, &nonce, &aad, inner),
+            _ => unreachable!("no test of it"),
+        };
+        record.body = sealed.into();
+        record
+    }
+
+    fn check(number: u16, sequence: u64, range: std::ops::Range<u64>, found: bool) {
+        let opener = opener(number);
+        let record = seal(&opener, sequence, b"far away");
+        let mut work = u64::MAX;
+        let hit = opener.find(range.clone(), &record, &mut work);
+        assert_eq!(hit.as_ref().map(|h| h.0), found.then_some(sequence), "{sequence} in {range:?}");
+        assert!(hit.is_none_or(|h| h.1.kind == 23 && h.1.bytes == b"far away"));
+        assert!(opener.find(range, &record, &mut 100).is_none(), "without work to do it");
+    }
+
+    #[test]
+    fn sequence_numbers_are_found() {
+        for number in [0x1301, 0x1302, 0x1303] {
+            check(number, 0, 0..1, true);
+            check(number, 15, 0..16, true);
+            check(number, 16, 0..17, true);
+            check(number, 1000, 256..4096, true);
+            check(number, 4096, 256..4096, false);
+            check(number, 255, 256..4096, false);
+            check(number, u64::MAX - 1, u64::MAX - 9..u64::MAX, true);
+        }
+        check(0x1301, 1_000_000, 65_536..(1 << 20), true);
+    }
+
+    #[test]
+    fn what_is_short_does_not_open() {
+        for number in [0x1301, 0x1303, 0x1304, 0x1305] {
+            let opener = opener(number);
+            for length in 0..40 {
+                let body = Bytes::from(vec![0; length]);
+                let loss = Loss::default();
+                let record = Record { kind: 23, version: 0x0303, body, time: None, at: 0, loss };
+                assert!(opener.open(0, &record).is_none());
+                assert!(opener.find(0..3, &record, &mut 10_000).is_none());
+            }
+        }
+    }
 }

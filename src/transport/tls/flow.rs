@@ -4,16 +4,14 @@
 use crate::base::Cx;
 use crate::transport::stream::{Dir, StreamPart};
 
-use super::cipher::Opener;
 use super::handshake::is_hello;
 use super::keylog::KeyLog;
-use super::opened::{plaintext, settle};
+use super::opened::settle;
 use super::record::{ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER, Item, Record};
-use super::search::{Hit, RESYNC};
+use super::resync::most_records;
+use super::search::Hit;
 use super::{Epoch, Owed, Session};
 
-/// Shortest protected record of TLS 1.3: header, tag, content type.
-const SHORTEST: u64 = 22;
 /// Records that may have been lost where nothing tells how many.
 const UNTOLD: u64 = 256;
 
@@ -123,8 +121,7 @@ impl Session {
     fn doubted(&mut self, dir: Dir, record: &Record) {
         let half = self.half(dir);
         half.assembler.lost();
-        let records = if record.loss.more { RESYNC } else { record.loss.bytes / SHORTEST + 1 };
-        half.doubt = half.doubt.saturating_add(records.min(RESYNC));
+        half.doubt = half.doubt.saturating_add(most_records(record.loss));
         half.owe(Owed::Unknown);
     }
 
@@ -139,7 +136,7 @@ impl Session {
         }
         half.sequence = half.sequence.saturating_add(1);
         if kind == APPLICATION_DATA {
-            half.owe(plaintext(half.opener.as_ref(), length as u64));
+            self.owe_record(dir, length as u64);
         }
     }
 
@@ -178,19 +175,16 @@ impl Session {
         }
         if self.server.as_ref().is_some_and(|s| s.version == 0x0304) && self.hello.is_some() {
             let early = self.hello.as_ref().is_some_and(|h| h.early_data);
-            let early = early && !self.retry && self.from_client(dir);
+            let early = early && !self.retry && self.is_client(dir);
             let doubt = self.half(dir).doubt;
             self.half(dir).enter(if early { Epoch::Early } else { Epoch::Handshake }, None);
             self.half(dir).doubt = doubt;
             return self.sealed(dir, record, keys, cx, out);
         }
         let knowledge = self.knowledge(keys);
-        if self.half(dir).tried.is_some_and(|t| t.keys != knowledge.keys) {
-            self.half(dir).searches = 0;
-        }
         if self.half(dir).tried != Some(knowledge) {
             self.half(dir).tried = Some(knowledge);
-            if let Some(hit) = self.search(dir, &record, keys) {
+            if let Some(hit) = self.search(dir, &record, keys, cx.limits) {
                 self.hit(dir, hit, &record, cx, out);
                 return Step::Done;
             }
@@ -206,6 +200,8 @@ impl Session {
     /// A search found the key.
     fn hit(&mut self, dir: Dir, hit: Hit, record: &Record, cx: &Cx<'_>, out: &mut Out) {
         self.client = Some(if hit.from_client { dir } else { dir.flip() });
+        // The other direction has one session to try, and must not go without for what this one took.
+        self.work = None;
         self.found = Some((hit.random, hit.opener.suite()));
         let half = self.half(dir);
         half.enter(hit.epoch, Some(hit.opener));
@@ -242,62 +238,6 @@ impl Session {
             return Step::Done;
         }
         self.failed(dir, record, keys)
-    }
-
-    /// Tries what else may protect a record: a later sequence number, the next epoch.
-    fn elsewhere(&mut self, dir: Dir, record: &Record, keys: &KeyLog, cx: &Cx<'_>, out: &mut Out) -> bool {
-        let half = self.half_ref(dir);
-        let (epoch, doubt) = (half.epoch, half.doubt.min(RESYNC));
-        let mut work = self.work;
-        let half = self.half_ref(dir);
-        // Records that were given up were counted, so the number may also be lower than the count.
-        let low = if half.verified { half.sequence } else { 0 };
-        let high = half.sequence.saturating_add(doubt);
-        let same = half.opener.as_ref().filter(|_| doubt > 0);
-        if let Some((sequence, plain)) =
-            same.and_then(|o| o.find(low..high.saturating_add(1), record, &mut work))
-        {
-            self.work = work;
-            self.half(dir).sequence = sequence;
-            self.opened(dir, record, plain, cx, out);
-            return true;
-        }
-        let next: &[Epoch] = match epoch {
-            Epoch::Early => &[Epoch::Handshake, Epoch::Application(0)],
-            Epoch::Handshake => &[Epoch::Application(0)],
-            _ => &[],
-        };
-        let mut others: Vec<(Epoch, Opener)> =
-            next.iter().filter_map(|epoch| Some((*epoch, self.obtain(dir, *epoch, record, keys)?))).collect();
-        if let (Epoch::Application(generation), true) = (epoch, doubt > 0)
-            && let Some(opener) = self.half_ref(dir).opener.as_ref().and_then(Opener::updated)
-        {
-            others.push((Epoch::Application(generation.saturating_add(1)), opener));
-        }
-        for (epoch, opener) in others {
-            let Some((sequence, plain)) = opener.find(0..doubt.saturating_add(1), record, &mut work) else {
-                continue;
-            };
-            if self.half(dir).epoch == Epoch::Early {
-                // Without EndOfEarlyData the server refused the early data: it comes again later.
-                match doubt {
-                    0 => self.half(dir).early.clear(),
-                    _ => self.flush_early(dir, out),
-                }
-            }
-            let half = self.half(dir);
-            let lost = epoch != Epoch::Handshake && (sequence > 0 || epoch != Epoch::Application(0));
-            half.enter(epoch, Some(opener));
-            half.sequence = sequence;
-            if lost {
-                half.owe(Owed::Unknown);
-            }
-            self.work = work;
-            self.opened(dir, record, plain, cx, out);
-            return true;
-        }
-        self.work = work;
-        false
     }
 
     /// A record that nothing at hand opens.
@@ -339,55 +279,14 @@ impl Session {
         half.tally.damaged_at.get_or_insert(record.at);
         half.tally.damaged_amid |= half.verified;
         half.assembler.lost();
-        // A damaged record may have held the end of an epoch.
-        half.doubt = half.doubt.saturating_add(1);
+        if half.verified {
+            // A damaged record may have held the end of an epoch.
+            half.doubt = half.doubt.saturating_add(1);
+        }
         if record.kind == APPLICATION_DATA && epoch != Epoch::Handshake {
-            half.owe(plaintext(half.opener.as_ref(), record.body.len() as u64));
+            self.owe_record(dir, record.body.len() as u64);
         }
         Step::Done
-    }
-
-    /// A record after a hole that swallowed headers; `false` where it does not authenticate.
-    fn resynchronise(
-        &mut self,
-        dir: Dir,
-        record: &Record,
-        keys: &KeyLog,
-        cx: &Cx<'_>,
-        out: &mut Out,
-    ) -> bool {
-        let half = self.half_ref(dir);
-        let Some(opener) = &half.opener else { return false };
-        let records = if record.loss.more { RESYNC } else { (record.loss.bytes / SHORTEST + 1).min(RESYNC) };
-        let first = half.sequence;
-        let mut work = self.work;
-        let found = opener.find(first..first.saturating_add(records + 1), record, &mut work);
-        if let Some((sequence, plain)) = found {
-            let overhead = opener.overhead();
-            self.work = work;
-            let half = self.half(dir);
-            half.assembler.lost();
-            half.sequence = sequence;
-            let count = sequence.saturating_sub(first);
-            let exact = overhead.filter(|_| !record.loss.more).and_then(|overhead| {
-                record.loss.bytes.checked_sub(count.saturating_mul((HEADER + overhead) as u64))
-            });
-            if half.epoch != Epoch::Handshake {
-                half.owe(exact.map_or(Owed::Unknown, Owed::Bytes));
-            }
-            self.opened(dir, record, plain, cx, out);
-            return true;
-        }
-        self.work = work;
-        let doubt = std::mem::replace(&mut self.half(dir).doubt, records);
-        let half = self.half_ref(dir);
-        if matches!(half.epoch, Epoch::Handshake | Epoch::Application(_))
-            && self.elsewhere(dir, record, keys, cx, out)
-        {
-            return true;
-        }
-        self.half(dir).doubt = doubt;
-        false
     }
 }
 

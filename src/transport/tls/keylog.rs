@@ -130,7 +130,7 @@ impl KeyLog {
         self.sessions.get(*self.places.get(random)?).map(|(_, s)| s)
     }
 
-    pub(super) fn sessions(&self) -> impl Iterator<Item = (&Random, &Secrets)> {
+    pub(super) fn sessions(&self) -> impl DoubleEndedIterator<Item = (&Random, &Secrets)> {
         self.sessions.iter().map(|(r, s)| (r, s))
     }
 

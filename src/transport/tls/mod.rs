@@ -18,6 +18,7 @@ mod keylog;
 mod opened;
 mod record;
 mod report;
+mod resync;
 mod schedule;
 mod search;
 mod suites;
@@ -29,7 +30,7 @@ use std::collections::VecDeque;
 
 pub use keylog::{KeyLog, Random};
 
-use crate::base::Cx;
+use crate::base::{Cx, Limits};
 use crate::transport::stream::{Dir, StreamPart};
 
 use cipher::Opener;
@@ -37,34 +38,6 @@ use handshake::{Assembler, ClientHello, ServerHello};
 use keylog::Label;
 use record::{Item, Reader};
 use suites::Suite;
-
-/// Whether bytes begin a TLS connection: a handshake record with a hello in it. Five bytes tell enough
-/// to ask for more; fewer than five say no.
-pub fn begins(bytes: &[u8]) -> bool {
-    let header = bytes.first_chunk().copied().and_then(record::Header::parse);
-    let kind_fits = bytes
-        .get(record::HEADER)
-        .is_none_or(|kind| matches!(*kind, handshake::CLIENT_HELLO | handshake::SERVER_HELLO));
-    header.is_some_and(|h| h.kind == record::HANDSHAKE && h.length >= 4) && kind_fits
-}
-
-/// Whether bytes look like a record of a connection that was joined late: application data under
-/// TLS 1.2 or 1.3. Weak where fewer than one record and the next header are given.
-pub fn resembles(bytes: &[u8]) -> bool {
-    let application = |b: &[u8]| {
-        b.first_chunk()
-            .copied()
-            .and_then(record::Header::parse)
-            .filter(|h| h.kind == record::APPLICATION_DATA && h.version == 0x0303 && h.length > 16)
-    };
-    let Some(header) = application(bytes) else { return false };
-    match bytes.get(record::HEADER + header.length..) {
-        Some(rest) if rest.len() >= record::HEADER => {
-            rest.first_chunk().copied().and_then(record::Header::parse).is_some()
-        }
-        _ => true,
-    }
-}
 
 /// One TLS connection, seen from outside.
 pub struct Session {
@@ -80,8 +53,8 @@ pub struct Session {
     alpn: Option<String>,
     /// Whether the server took the 0-RTT data (RFC 8446, section 4.2.10).
     early_accepted: bool,
-    /// What is left of the work that searches may do, in bytes read.
-    work: u64,
+    /// What is left of `Limits::max_tls_search`, where some was used.
+    work: Option<u64>,
     /// Where the first record lies in the capture file.
     at: Option<u64>,
     reported: bool,
@@ -129,8 +102,13 @@ struct Half {
     held_bytes: usize,
     /// What the oldest held item was tried against in vain.
     tried: Option<Knowledge>,
-    /// Searches in vain since the key log last grew.
+    /// Searches since the last of these changed.
     searches: u32,
+    searched: Option<Knowledge>,
+    /// Whether application data was opened under this key.
+    data: bool,
+    /// Sequence number and explicit nonce of the last opened record, under TLS 1.2.
+    nonce: Option<(u64, u64)>,
     /// 0-RTT data until it is known to be accepted.
     early: Vec<StreamPart>,
     early_bytes: usize,
@@ -193,6 +171,9 @@ impl Half {
             held_bytes: 0,
             tried: None,
             searches: 0,
+            searched: None,
+            data: false,
+            nonce: None,
             early: Vec::new(),
             early_bytes: 0,
             ended: false,
@@ -207,6 +188,8 @@ impl Half {
         self.sequence = 0;
         self.verified = false;
         self.doubt = 0;
+        self.data = false;
+        self.nonce = None;
         if !matches!(epoch, Epoch::Application(1..)) {
             self.owed = Owed::Bytes(0);
         }
@@ -238,7 +221,7 @@ impl Session {
             found: None,
             alpn: None,
             early_accepted: false,
-            work: search::WORK,
+            work: None,
             at: None,
             reported: false,
         }
@@ -316,7 +299,7 @@ impl Session {
     }
 
     /// Whether the client sends in this direction, as far as known.
-    fn from_client(&self, dir: Dir) -> bool {
+    fn is_client(&self, dir: Dir) -> bool {
         self.client.unwrap_or(Dir::ToServer) == dir
     }
 
@@ -326,6 +309,11 @@ impl Session {
             Some(server) => Some(server.version == 0x0304),
             None => (self.retry || self.found.is_some()).then_some(true),
         }
+    }
+
+    /// The work that may still be done on searches.
+    fn work(&self, limits: &Limits) -> u64 {
+        self.work.unwrap_or(limits.max_tls_search)
     }
 
     fn random(&self) -> Option<Random> {

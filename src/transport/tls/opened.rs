@@ -27,7 +27,9 @@ impl Session {
         let half = self.half(dir);
         half.verified = true;
         half.doubt = 0;
+        half.nonce = half.opener.as_ref().and_then(|o| Some((half.sequence, o.explicit_nonce(record)?)));
         half.sequence = half.sequence.saturating_add(1);
+        half.data |= plain.kind == APPLICATION_DATA;
         match plain.kind {
             APPLICATION_DATA if plain.bytes.is_empty() => {}
             APPLICATION_DATA if !half.ended => {
@@ -138,7 +140,7 @@ impl Session {
 
     /// What the secret of an epoch is called.
     pub(super) fn label(&self, dir: Dir, epoch: Epoch) -> Label {
-        match (epoch, self.from_client(dir)) {
+        match (epoch, self.is_client(dir)) {
             (Epoch::Clear | Epoch::Tls12, _) => Label::Master,
             (Epoch::Early, _) => Label::ClientEarly,
             (Epoch::Handshake, true) => Label::ClientHandshake,
@@ -188,6 +190,13 @@ impl Session {
         (fits < openers.len()).then(|| openers.swap_remove(fits))
     }
 
+    /// Leaves a record sealed.
+    pub(super) fn leave(&mut self, dir: Dir, record: &Record) {
+        let tally = &mut self.half(dir).tally;
+        tally.sealed_records += 1;
+        tally.sealed_bytes = tally.sealed_bytes.saturating_add((HEADER + record.body.len()) as u64);
+    }
+
     fn tls12(&self, dir: Dir, master: &Secret) -> Option<Opener> {
         let (hello, server) = (self.hello.as_ref()?, self.server.as_ref()?);
         let agreed = Agreed {
@@ -196,7 +205,7 @@ impl Session {
             server_random: &server.random,
             encrypt_then_mac: server.encrypt_then_mac,
         };
-        Opener::tls12(&agreed, master, self.from_client(dir))
+        Opener::tls12(&agreed, master, self.is_client(dir))
     }
 }
 
@@ -215,22 +224,5 @@ pub(super) fn settle(half: &mut Half, dir: Dir, out: &mut Out) {
         Owed::Bytes(0) => {}
         Owed::Bytes(length) => out.push((dir, StreamPart::Gap(length))),
         Owed::Unknown => out.push((dir, StreamPart::Lost)),
-    }
-}
-
-/// The plaintext of a record whose body has this length, as far as its length tells.
-pub(super) fn plaintext(opener: Option<&Opener>, body: u64) -> Owed {
-    match opener.and_then(Opener::overhead) {
-        Some(overhead) => Owed::Bytes(body.saturating_sub(overhead as u64)),
-        None => Owed::Unknown,
-    }
-}
-
-impl Session {
-    /// Leaves a record sealed.
-    pub(super) fn leave(&mut self, dir: Dir, record: &Record) {
-        let tally = &mut self.half(dir).tally;
-        tally.sealed_records += 1;
-        tally.sealed_bytes = tally.sealed_bytes.saturating_add((HEADER + record.body.len()) as u64);
     }
 }

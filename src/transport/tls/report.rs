@@ -71,16 +71,16 @@ impl Session {
                 }
             }
         } else if !missing.is_empty() {
-            let _ = write!(text, ": the key log has no {}", missing.join(", "));
+            let _ = write!(text, ": missing {}", missing.join(", "));
         } else if self.hello.is_none() && self.server.is_none() {
-            text.push_str(": its handshake was not captured, and no TLS 1.3 secret of the key log fits");
+            text.push_str(": its handshake was not captured, and no TLS 1.3 secret at hand fits");
         } else {
-            text.push_str(": its handshake was not captured whole, and no secret of the key log fits");
+            text.push_str(": its handshake was not captured whole, and no secret at hand fits");
         }
         let bytes = |from_client: bool| {
             [Dir::ToServer, Dir::ToClient]
                 .into_iter()
-                .find(|d| self.from_client(*d) == from_client)
+                .find(|d| self.is_client(*d) == from_client)
                 .map_or(0, |d| self.half_ref(d).tally.bytes)
         };
         let _ = write!(text, "; {} bytes to the server, {} to the client", bytes(true), bytes(false));
@@ -103,7 +103,7 @@ impl Session {
     }
 
     fn sender(&self, dir: Dir) -> &'static str {
-        if self.from_client(dir) { "client" } else { "server" }
+        if self.is_client(dir) { "client" } else { "server" }
     }
 
     /// `TLS 1.3 to a.example (h2, client random 00…)`, as far as known.

@@ -1,8 +1,9 @@
 //! Finds the secret and the sequence number of a record by trial, where the handshake was not captured.
-//! Never does more work on a connection than [`WORK`].
+//! Never does more work on a connection than `Limits::max_tls_search`.
 
 use std::ops::Range;
 
+use crate::base::Limits;
 use crate::transport::stream::Dir;
 
 use super::cipher::{Opener, Plain};
@@ -11,18 +12,17 @@ use super::record::Record;
 use super::suites::{Protection, SUITES, Suite, is_tls13};
 use super::{Epoch, Session};
 
-/// The work that searches of one connection may do, in bytes read: a trial of AES-GCM costs a block, one
-/// of ChaCha20-Poly1305 or AES-CCM the record. About half a second.
-pub(super) const WORK: u64 = 256 << 20;
-/// The part of it that one record may take.
-const WORK_PER_RECORD: u64 = 64 << 20;
+/// The part of `Limits::max_tls_search` that one record may take.
+const RECORD_SHARE: u64 = 4;
 /// Records of one direction that are tried, until the key log grows.
 pub(super) const RECORDS: u32 = 64;
+/// The work that one secret's key takes: no more secrets than work for them are tried.
+const WORK_PER_KEY: u64 = 4_096;
 /// Sequence numbers tried for the first record that is seen of a direction, in this order; the last range
 /// for AES-GCM alone, where a trial costs next to nothing.
 const WINDOWS: [Range<u64>; 4] = [0..256, 256..4_096, 4_096..65_536, 65_536..(1 << 20)];
 /// Key updates that may have gone by before the capture began.
-const GENERATIONS: u32 = 3;
+pub(super) const UPDATES: u32 = 3;
 /// Sequence numbers tried after a hole, at most: a hole of n bytes holds no more than n / 22 records.
 pub(super) const RESYNC: u64 = 65_536;
 
@@ -43,25 +43,39 @@ struct Candidate {
     epoch: Epoch,
     random: Random,
     from_client: bool,
+    /// Key updates since the secret that the log gives.
+    updates: u32,
 }
 
 impl Session {
     /// Tries the key log's secrets on a record of TLS 1.3 whose key is not known.
-    pub(super) fn search(&mut self, dir: Dir, record: &Record, keys: &KeyLog) -> Option<Hit> {
-        if keys.is_empty() || self.half(dir).searches >= RECORDS {
+    pub(super) fn search(
+        &mut self,
+        dir: Dir,
+        record: &Record,
+        keys: &KeyLog,
+        limits: &Limits,
+    ) -> Option<Hit> {
+        let knowledge = self.knowledge(keys);
+        let half = self.half(dir);
+        if half.searched.replace(knowledge) != Some(knowledge) {
+            half.searches = 0;
+        }
+        if keys.is_empty() || half.searches >= RECORDS {
             return None;
         }
-        self.half(dir).searches += 1;
-        let mut candidates = self.candidates(dir, keys);
-        let mut left = WORK_PER_RECORD.min(self.work);
+        half.searches += 1;
+        let work = self.work(limits);
+        let mut left = work.min(limits.max_tls_search / RECORD_SHARE);
         let before = left;
+        let mut candidates = self.candidates(dir, keys, &mut left);
         let hit = try_all(&mut candidates, record, &mut left);
-        self.work = self.work.saturating_sub(before - left);
+        self.work = Some(work.saturating_sub(before.saturating_sub(left)));
         hit
     }
 
     /// What may protect a record, likeliest first.
-    fn candidates(&self, dir: Dir, keys: &KeyLog) -> Vec<Candidate> {
+    fn candidates(&self, dir: Dir, keys: &KeyLog, work: &mut u64) -> Vec<Candidate> {
         let suites: Vec<&'static Suite> = match (self.found, &self.server, &self.hello) {
             (Some((_, suite)), ..) => vec![suite],
             (None, Some(server), _) => super::suites::suite(server.suite).into_iter().collect(),
@@ -73,7 +87,7 @@ impl Session {
                 .collect(),
         };
         // A client that is known by its hello or its secret leaves one role to each direction.
-        let roles: &[bool] = match (self.client, self.from_client(dir)) {
+        let roles: &[bool] = match (self.client, self.is_client(dir)) {
             (Some(_), true) => &[true],
             (Some(_), false) => &[false],
             (None, true) => &[true, false],
@@ -84,12 +98,15 @@ impl Session {
             for (label, secret) in secrets.all() {
                 let Some(epoch) = epoch_of(label, from_client) else { continue };
                 for suite in &suites {
+                    let Some(left) = work.checked_sub(WORK_PER_KEY) else { return };
+                    *work = left;
                     let opener = Opener::tls13(suite, secret);
                     out.extend(opener.map(|opener| Candidate {
                         opener,
                         epoch,
                         random: *random,
                         from_client,
+                        updates: 0,
                     }));
                 }
             }
@@ -101,7 +118,8 @@ impl Session {
                         add(&random, secrets, *role);
                     }
                 }
-                None => keys.sessions().for_each(|(random, secrets)| add(random, secrets, *role)),
+                // The newest first.
+                None => keys.sessions().rev().for_each(|(random, secrets)| add(random, secrets, *role)),
             }
         }
         out
@@ -119,11 +137,13 @@ fn epoch_of(label: Label, from_client: bool) -> Option<Epoch> {
     }
 }
 
-/// Near sequence numbers under every secret come before far ones under any; then later generations.
+/// Near sequence numbers under every secret, and under those that key updates make of it, come before far
+/// ones under any.
 fn try_all(candidates: &mut Vec<Candidate>, record: &Record, work: &mut u64) -> Option<Hit> {
-    for generation in 0..=GENERATIONS {
-        for window in WINDOWS {
-            for place in 0..candidates.len() {
+    let mut first = 0;
+    for window in WINDOWS {
+        loop {
+            for place in first..candidates.len() {
                 let Some(candidate) = candidates.get(place) else { continue };
                 let gcm = candidate.opener.suite().protection == Protection::Gcm;
                 let application = matches!(candidate.epoch, Epoch::Application(_));
@@ -133,21 +153,39 @@ fn try_all(candidates: &mut Vec<Candidate>, record: &Record, work: &mut u64) -> 
                 }
                 let found = candidate.opener.find(window.clone(), record, work);
                 if let Some((sequence, plain)) = found {
-                    let Candidate { opener, epoch, random, from_client } = candidates.swap_remove(place);
+                    let Candidate { opener, epoch, random, from_client, .. } = candidates.swap_remove(place);
                     return Some(Hit { opener, epoch, sequence, plain, random, from_client });
                 }
             }
+            let known = candidates.len();
+            if window.start == 0 {
+                add_later(candidates, first, work);
+            }
+            if candidates.len() == known {
+                break;
+            }
+            first = known;
         }
-        if generation < GENERATIONS {
-            *candidates = candidates.drain(..).filter_map(later).collect();
-        }
+        first = 0;
     }
     None
 }
 
-/// The same secret after one more key update.
-fn later(candidate: Candidate) -> Option<Candidate> {
-    let Epoch::Application(generation) = candidate.epoch else { return None };
-    let opener = candidate.opener.updated()?;
-    Some(Candidate { opener, epoch: Epoch::Application(generation + 1), ..candidate })
+/// Adds, for each candidate from a place on, the key after one more key update.
+fn add_later(candidates: &mut Vec<Candidate>, from: usize, work: &mut u64) {
+    let mut later = Vec::new();
+    for candidate in candidates.iter().skip(from) {
+        let Epoch::Application(generation) = candidate.epoch else { continue };
+        let Some(left) = work.checked_sub(WORK_PER_KEY).filter(|_| candidate.updates < UPDATES) else {
+            continue;
+        };
+        *work = left;
+        later.extend(candidate.opener.updated().map(|opener| Candidate {
+            opener,
+            epoch: Epoch::Application(generation.saturating_add(1)),
+            updates: candidate.updates + 1,
+            ..*candidate
+        }));
+    }
+    candidates.append(&mut later);
 }

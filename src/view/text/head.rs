@@ -9,7 +9,7 @@ use crate::base::text::{clean, push_clean};
 use crate::pdu::{Side, Start};
 
 use super::super::Item;
-use super::super::redact::{header_value, url};
+use super::super::redact::{header_value, host, url};
 
 /// Appends start line and header fields, where the frame is the first of its direction.
 pub fn write(item: &Item<'_>, out: &mut String) {
@@ -29,7 +29,7 @@ pub fn write(item: &Item<'_>, out: &mut String) {
     };
     let _ = writeln!(out, "        {}", clean(&line).bold());
     if let Start::Request { authority: Some(authority), .. } = &head.start {
-        let _ = writeln!(out, "        {}: {}", "host".dimmed(), clean(authority));
+        let _ = writeln!(out, "        {}: {}", "host".dimmed(), clean(&host(authority, item.show_secrets)));
     }
     for header in head.headers.fields.iter().filter(|h| h.name != "host") {
         let _ = write!(out, "        {}: ", clean(&header.name).dimmed());

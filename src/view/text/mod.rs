@@ -1,8 +1,10 @@
 //! Frames for a person: one line each, with tree and hex on demand.
 //! Never wider than it is told, never a raw control byte; colour is settled by the caller.
 
+pub mod diff;
 mod head;
 mod hex;
+pub mod label;
 mod short;
 pub mod timeline;
 mod tree;

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::base::text::push_clean;
+use crate::base::text::{cut, push_clean};
 
 use super::super::Decoded;
 
@@ -42,7 +42,7 @@ pub fn message(decoded: &Decoded, room: usize) -> String {
         }
         value => push(&mut out, value, room),
     }
-    cut(out, room)
+    cut(&out, room)
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -88,13 +88,6 @@ fn push(out: &mut String, value: &Value, room: usize) {
             out.push(']');
         }
         other => push_clean(out, &other.to_string()),
-    }
-}
-
-fn cut(text: String, room: usize) -> String {
-    match text.char_indices().nth(room.saturating_sub(1)) {
-        Some((at, _)) if text[at..].chars().nth(1).is_some() => format!("{}…", &text[..at]),
-        _ => text,
     }
 }
 

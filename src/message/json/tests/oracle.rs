@@ -5,7 +5,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
 use serde_json::Value;
 
 use super::super::*;
-use crate::message::decode;
+use crate::message::{decode, fast};
 
 const PROTO3: &str = r#"syntax = "proto3"; package demo.v1;
     import "google/protobuf/any.proto"; import "google/protobuf/duration.proto";
@@ -197,6 +197,12 @@ fn check(case: &Case, ty: &str, seed: u64, json_names: bool) -> bool {
     decode(&case.schema, Some(id), &payload, &limits, &mut tree, &mut findings);
     let options = JsonOptions { json_names, redact: false, ..JsonOptions::new(&limits) };
     write(&case.schema, &tree, &payload, &options, &mut out, &mut Vec::new());
+    let tables = fast::Tables::new(&case.schema, json_names);
+    let mut quick = Vec::new();
+    if fast::write(&case.schema, &tables, id, &payload, false, &limits, &mut quick, &mut Vec::new()).is_some()
+    {
+        assert_eq!(String::from_utf8_lossy(&quick), String::from_utf8_lossy(&out), "{payload:02x?}");
+    }
     let ours: Value = serde_json::from_slice(&out).unwrap();
     let descriptor = case.pool.get_message_by_name(ty).unwrap();
     let Ok(theirs) = DynamicMessage::decode(descriptor, &*payload) else {

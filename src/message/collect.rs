@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use crate::{
-    message::{Node, NodeKind, Tree, decode::element_wire, wire},
-    schema::{FieldPlan, Kind, Schema, TypePlan},
-};
+use crate::schema::{Cardinality, FieldPlan, Kind, Schema, TypePlan};
 
-use super::Parts;
+use super::{Node, NodeKind, Tree, decode::element_wire, wire};
+
+/// Nodes that make up one value: several where a message comes in parts.
+pub(super) type Parts = SmallVec<[u32; 4]>;
 
 /// Something that the schema has no name for.
 #[derive(Clone, Copy)]
@@ -68,6 +68,10 @@ pub(super) fn collect(schema: &Schema, plan: &TypePlan, tree: &Tree, payload: &[
         {
             continue;
         }
+        if field.cardinality == Cardinality::Map && is_unknown_entry(schema, field, tree, at) {
+            found.unknown.push(Unknown::Node(at));
+            continue;
+        }
         let rank = match before {
             Some((field, rank)) if field == node.field => rank,
             _ => {
@@ -119,12 +123,23 @@ fn is_unknown_enum(
         lacks
     };
     if node.kind == NodeKind::Packed {
-        packed(field.kind, node, payload).for_each(|bits| {
-            lacks(bits);
-        });
-        return false;
+        // A run of which nothing is left is no value of the field.
+        let (all, lacking) = packed(field.kind, node, payload)
+            .fold((0usize, 0usize), |(all, lacking), bits| (all + 1, lacking + usize::from(lacks(bits))));
+        return all > 0 && all == lacking;
     }
     lacks(node.bits)
+}
+
+/// Whether a map's entry is an unknown field since its value is a number that a closed enum lacks.
+fn is_unknown_entry(schema: &Schema, field: &FieldPlan, tree: &Tree, at: u32) -> bool {
+    let Some(entry) = field.kind.message().map(|ty| schema.ty(ty)) else { return false };
+    let Some(value) = entry.index_of(2).and_then(|i| entry.field(i)) else { return false };
+    if !matches!(value.kind, Kind::Enum(_)) {
+        return false;
+    }
+    let last = tree.children(at).filter(|(_, n)| n.is_known() && n.number == 2).last();
+    last.is_some_and(|(_, node)| is_closed_out(schema, value.kind, node.bits))
 }
 
 /// Whether a number is an unknown field since its enum is closed.
@@ -158,7 +173,7 @@ pub(super) fn map_key(tree: &Tree, payload: &[u8], entry: u32, index: u16, field
         Kind::Bool => (bits != 0).to_string(),
         Kind::Int32 | Kind::Sfixed32 | Kind::Enum(_) => (bits as i32).to_string(),
         Kind::Uint32 | Kind::Fixed32 => (bits as u32).to_string(),
-        Kind::Sint32 | Kind::Sint64 => super::scalar::zigzag(field.kind, bits).to_string(),
+        Kind::Sint32 | Kind::Sint64 => zigzag(field.kind, bits).to_string(),
         Kind::Int64 | Kind::Sfixed64 => (bits as i64).to_string(),
         _ => bits.to_string(),
     }
@@ -169,4 +184,21 @@ pub(super) fn last_of_each(keys: &[String]) -> impl Fn(usize) -> bool + use<> {
     let last: HashMap<&str, usize> = keys.iter().enumerate().map(|(i, k)| (k.as_str(), i)).collect();
     let places: std::collections::HashSet<usize> = last.into_values().collect();
     move |place| places.contains(&place)
+}
+
+/// Whether bits are the zero of a kind; -0.0 is not.
+pub(super) fn is_zero(kind: Kind, bits: u64) -> bool {
+    match kind {
+        Kind::Int32 | Kind::Uint32 | Kind::Sint32 | Kind::Enum(_) => bits as u32 == 0,
+        _ => bits == 0,
+    }
+}
+
+/// The number that a zigzag varint stands for.
+pub(super) fn zigzag(kind: Kind, bits: u64) -> i64 {
+    if kind == Kind::Sint32 {
+        let bits = bits as u32;
+        return i64::from((bits >> 1) as i32 ^ -((bits & 1) as i32));
+    }
+    (bits >> 1) as i64 ^ -((bits & 1) as i64)
 }

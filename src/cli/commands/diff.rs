@@ -1,0 +1,197 @@
+//! `diff`: what two sessions did differently.
+//! Never says by its exit code that they are the same when one of them could not be read.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use rpcshark::base::Finding;
+use rpcshark::diff::{self, Hunk, Input, Options, Pattern, Recorder, Recording, Side};
+use rpcshark::pdu;
+use rpcshark::pipeline::{Config, Correlated, Expand, Sink};
+use rpcshark::session::{Essence, Event, Session};
+use rpcshark::source;
+use rpcshark::view::{diff_json, text};
+
+use crate::cli::args::{Diff, Format};
+use crate::cli::commands::correlated;
+use crate::cli::exit::Exit;
+use crate::cli::{report, setup};
+
+/// Runs the command.
+pub fn run(args: Diff) -> Result<Exit> {
+    let format = args.output.format.unwrap_or(Format::Text);
+    if format == Format::Fields {
+        bail!("--format fields: diff prints text, json or jsonl");
+    }
+    for (set, option, instead) in [
+        (args.output.filter.is_some(), "-Y", "--only, --ignore and --run choose what is compared"),
+        (args.output.jq.is_some(), "--jq", "pipe --format jsonl to jq"),
+    ] {
+        if set {
+            bail!("{option} does not work with diff: {instead}");
+        }
+    }
+    let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
+    if args.output.expand.is_none() {
+        // What is inside an encoding is compared, not its digits.
+        config.expand = Expand::All;
+    }
+    (config.emit_defaults, config.json_names) = (false, false);
+    let options = options(&args)?;
+    let essence = Essence::new(&config.schema, &config.plan);
+    let (left, bad_left) = recording(&config, &essence, &options, &args.left, &args)?;
+    let (right, bad_right) = recording(&config, &essence, &options, &args.right, &args)?;
+    let mut hunks = diff::compare(&left, &right, &options)?;
+    let found: usize = hunks.iter().map(|h| h.changes.len()).sum();
+    limit(&mut hunks, args.output.limit);
+    let mut out = correlated::out();
+    if args.output.count {
+        writeln!(out, "{found}")?;
+    } else if !args.output.quiet {
+        print(&hunks, format, &args, &mut out)?;
+    }
+    out.flush()?;
+    Ok(match (bad_left || bad_right, found) {
+        (true, _) => Exit::Unusable,
+        (false, 0) => Exit::Done,
+        (false, _) => Exit::No,
+    })
+}
+
+fn options(args: &Diff) -> Result<Options> {
+    let patterns = |list: &[String]| list.iter().map(|p| Pattern::parse(p)).collect();
+    let run = match args.run.as_deref().map(|run| (run, run.split_once(':'))) {
+        None => None,
+        Some((_, Some((left, right)))) if !left.is_empty() && !right.is_empty() => {
+            Some((left.to_owned(), right.to_owned()))
+        }
+        Some((run, _)) => bail!("--run: expected ID:ID, found '{}'", rpcshark::base::text::clean(run)),
+    };
+    Ok(Options {
+        raw: args.raw,
+        only: patterns(&args.only),
+        ignore: patterns(&args.ignore),
+        show_secrets: args.output.show_secrets,
+        run,
+    })
+}
+
+/// At most so many changes.
+fn limit(hunks: &mut Vec<Hunk>, limit: Option<u64>) {
+    let Some(mut left) = limit.map(|n| usize::try_from(n).unwrap_or(usize::MAX)) else { return };
+    for hunk in hunks.iter_mut() {
+        hunk.changes.truncate(left);
+        left -= hunk.changes.len();
+    }
+    hunks.retain(|h| !h.changes.is_empty());
+}
+
+fn print(hunks: &[Hunk], format: Format, args: &Diff, out: &mut impl Write) -> io::Result<()> {
+    if format == Format::Text {
+        let mut shown = String::new();
+        match (args.stat, hunks) {
+            (_, []) => {}
+            (true, hunks) => text::diff::stat(hunks, &mut shown),
+            (false, hunks) => {
+                text::diff::head(&setup::shown(&args.left), &setup::shown(&args.right), &mut shown);
+                hunks.iter().for_each(|h| text::diff::hunk(h, &mut shown));
+            }
+        }
+        return out.write_all(shown.as_bytes());
+    }
+    let list = format == Format::Json;
+    let mut line = Vec::new();
+    let mut first = true;
+    for (hunk, change) in hunks.iter().flat_map(|h| h.changes.iter().map(move |c| (h, c))) {
+        line.clear();
+        if list {
+            line.extend_from_slice(if first { b"[\n" } else { b",\n" });
+        }
+        diff_json::change(hunk, change, &mut line);
+        if !list {
+            line.push(b'\n');
+        }
+        first = false;
+        out.write_all(&line)?;
+    }
+    match (list, first) {
+        (true, true) => out.write_all(b"[]\n"),
+        (true, false) => out.write_all(b"\n]\n"),
+        _ => Ok(()),
+    }
+}
+
+/// One side, taken in; true where it could not be read to its end.
+fn recording(
+    config: &Config,
+    essence: &Essence<'_>,
+    options: &Options,
+    path: &PathBuf,
+    args: &Diff,
+) -> Result<(Recording, bool)> {
+    let mut sink = Taking {
+        recorder: Some(Recorder::new(essence, options, &config.limits)),
+        recording: None,
+        failed: false,
+    };
+    let (_, failed) =
+        correlated::run(config, std::slice::from_ref(path), &args.input, &|_, _, _| {}, &mut sink)?;
+    let failed = failed || sink.failed;
+    match sink.recording {
+        Some(recording) => Ok((recording, failed)),
+        None => bail!("{} was not read", setup::shown(path)),
+    }
+}
+
+struct Taking<'a> {
+    recorder: Option<Recorder<'a>>,
+    recording: Option<Recording>,
+    failed: bool,
+}
+
+impl Sink for Taking<'_> {
+    fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
+        let (job, decoded, said) = (frame.job, frame.decoded, frame.digest);
+        let lane = &job.frame.lane;
+        let unary = matches!(lane.protocol, pdu::Protocol::ConnectUnary | pdu::Protocol::ConnectGet);
+        let input = Input {
+            frame: job.number,
+            call: lane.call,
+            side: match lane.side {
+                pdu::Side::Request => Side::Client,
+                pdu::Side::Response => Side::Server,
+            },
+            rpc: lane.rpc.as_deref(),
+            ids: &job.joined.ids,
+            carried: said.carried.map(|c| c.order),
+            stage: frame.placed.stage,
+            ty: decoded.ty,
+            message: &decoded.message,
+            payload: &decoded.payload,
+            kind: decoded.kind.as_deref(),
+            end: said.status.as_ref(),
+            whole: unary && job.frame.whole,
+            redundant: frame.placed.repeated || said.pulse.is_some(),
+        };
+        if let Some(recorder) = &mut self.recorder {
+            recorder.push(&input);
+        }
+        Ok(true)
+    }
+
+    fn finished(&mut self, session: &Session<'_>, _: &[Event]) -> io::Result<()> {
+        self.recording = self.recorder.take().map(|r| r.finish(session.model()));
+        Ok(())
+    }
+
+    fn finding(&mut self, capture: &str, finding: &Finding) {
+        report::finding(capture, finding);
+    }
+
+    fn error(&mut self, error: &source::Error) {
+        self.failed = true;
+        correlated::told(error);
+    }
+}

@@ -1,0 +1,59 @@
+//! A mistake in an expression on the command line, with its place, and what display filters are checked against.
+//! Never prints.
+
+use std::ops::Range;
+
+use anyhow::Result;
+
+use rpcshark::dialect::Plan;
+use rpcshark::query::{Filter, Names};
+use rpcshark::schema::Schema;
+
+/// An expression that cannot be used.
+#[derive(Clone, Debug, Default, thiserror::Error)]
+#[error("{option}: {text}")]
+pub struct ExpressionError {
+    /// The option that took it.
+    pub option: &'static str,
+    /// The expression.
+    pub code: String,
+    /// The bytes that are meant.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub text: String,
+    /// What may help.
+    pub help: Option<String>,
+}
+
+/// When a command looks at a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Moment {
+    /// As soon as the frame is decoded.
+    Frame,
+    /// After the whole capture.
+    #[allow(dead_code, reason = "for the commands that look at whole sessions")]
+    Session,
+}
+
+/// The display filter of an expression.
+pub fn filter(text: &str, schema: &Schema, plan: &Plan, moment: Moment) -> Result<Filter> {
+    let ids: Vec<&str> = plan.namespaces.iter().map(|n| &*n.key).collect();
+    let mut carrier = ids.clone();
+    carrier.push("other");
+    for tunnel in &plan.tunnels {
+        let order = tunnel.order.and_then(|place| schema.ty(tunnel.carrier).field(place));
+        carrier.extend(order.map(|f| &*f.name));
+    }
+    let named = |error: rpcshark::query::Error| ExpressionError {
+        option: "--filter",
+        code: text.to_owned(),
+        span: error.span,
+        text: error.text,
+        help: error.help,
+    };
+    let filter = Filter::new(text, Names { schema, ids: &ids, carrier: &carrier }).map_err(named)?;
+    match filter.later() {
+        Some(error) if moment == Moment::Frame => Err(named(error).into()),
+        _ => Ok(filter),
+    }
+}

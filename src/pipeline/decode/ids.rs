@@ -1,0 +1,58 @@
+//! The ids of a frame: those of its call, and those that its message holds.
+//! Never shows more than a few of a namespace.
+
+use crate::base::text::hex;
+use crate::message::{self, Tree};
+use crate::view::{Decoded, IdValue};
+
+use super::super::joins::Id;
+use super::super::{Config, Job};
+use super::Worker;
+
+/// Ids of one namespace that a record shows, at most.
+const MAX_IDS: usize = 16;
+
+impl Worker {
+    /// Ids of the call first, then those that the message holds.
+    pub(super) fn ids(&mut self, config: &Config, job: &Job, decoded: &mut Decoded) {
+        let mut all = job.joined.ids.clone();
+        if let Some(met) = self.met.take() {
+            all.extend(met);
+        } else if decoded.ty.is_some() {
+            ids_of(config, &self.tree, &decoded.payload, &mut all);
+        }
+        for (namespace, value) in all {
+            let Some(namespace) = config.plan.namespaces.get(usize::from(namespace)) else { continue };
+            match decoded.ids.iter_mut().find(|(key, _)| *key == namespace.key) {
+                Some((_, values)) if values.contains(&value) || values.len() >= MAX_IDS => {}
+                Some((_, values)) => values.push(value),
+                None => decoded.ids.push((namespace.key.clone(), vec![value])),
+            }
+        }
+    }
+}
+
+/// Appends the ids of a message, owned.
+pub fn ids_of(config: &Config, tree: &Tree, payload: &[u8], out: &mut Vec<Id>) {
+    let mut found = Vec::new();
+    message::ids(&config.schema, tree, payload, &mut found);
+    for id in found {
+        if id.absent && !counts_absent(config, id.namespace) {
+            continue;
+        }
+        out.push((id.namespace, owned(id.value)));
+    }
+}
+
+/// Whether an absent number of a namespace is an id like any other.
+pub(super) fn counts_absent(config: &Config, namespace: u16) -> bool {
+    config.plan.namespaces.get(usize::from(namespace)).is_some_and(|n| n.default_zero)
+}
+
+pub(super) fn owned(value: message::IdValue<'_>) -> IdValue {
+    match value {
+        message::IdValue::Text(text) => IdValue::Str(text.to_owned()),
+        message::IdValue::Number(number) => IdValue::Uint(number),
+        message::IdValue::Bytes(bytes) => IdValue::Str(hex(bytes)),
+    }
+}

@@ -1,0 +1,190 @@
+//! A message carried in a field of another: opened, decoded as what its sibling stream says it is.
+//! Never drops what cannot be opened: the outer message is shown then.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::base::json::push_string;
+use crate::base::{Code, Finding, Severity};
+use crate::dialect::{Payload, PayloadEncoding, Tunnel};
+use crate::message::{self, JsonOptions, Tree};
+use crate::schema::TypeId;
+use crate::session::digest;
+use crate::view::{Carrier, Decoded, IdValue};
+
+use super::super::{Config, Job};
+use super::Worker;
+use super::ids::ids_of;
+
+impl Worker {
+    /// Opens a carried message; false where the outer message is to be shown instead.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one frame, each from another place")]
+    pub(super) fn tunnel(
+        &mut self,
+        config: &Config,
+        job: &Job,
+        number: u16,
+        inner: TypeId,
+        assumed: bool,
+        wire: &[u8],
+        options: &JsonOptions<'_>,
+        decoded: &mut Decoded,
+        findings: &mut Vec<Finding>,
+    ) -> bool {
+        let schema = &config.schema;
+        let Some(tunnel) = config.plan.tunnels.get(usize::from(number)) else { return false };
+        self.carried = digest::carried(schema, &config.plan, &self.tree);
+        let outer = schema.ty(tunnel.carrier);
+        let mut found: Vec<(Payload, Vec<u8>)> = Vec::new();
+        for payload in &tunnel.payloads {
+            match carried_bytes(&self.tree, wire, *payload) {
+                Some(Ok(bytes)) => found.push((*payload, bytes)),
+                Some(Err(text)) => {
+                    let name = outer.field(payload.field).map_or("", |f| &f.name);
+                    findings.push(Finding::new(Code::CarrierBadEncoding, text).path(name));
+                }
+                None => {}
+            }
+        }
+        if found.is_empty() && findings.iter().any(|f| f.code == Code::CarrierBadEncoding) {
+            return false;
+        }
+        let first = tunnel.payloads.first().map_or(PayloadEncoding::Raw, |p| p.encoding);
+        let (used, bytes) = found.first().map_or((None, &[][..]), |(p, b)| (Some(*p), b.as_slice()));
+        let mut carrier = Carrier {
+            message_type: Arc::from(&*outer.name),
+            field: used.and_then(|p| outer.field(p.field)).map_or_else(String::new, |f| f.name.to_string()),
+            encoding: used.map_or(first, |p| p.encoding).name(),
+            members: members(config, &self.tree, wire, tunnel),
+            assumed,
+        };
+        if found.is_empty() {
+            findings.push(Finding::new(Code::CarrierEmpty, "no payload: an empty message"));
+        }
+        let ty = self.inner_type(config, tunnel, inner, assumed, bytes);
+        let before = findings.len();
+        message::decode(schema, Some(ty), bytes, &config.limits, &mut self.inner, findings);
+        let broken = findings[before..].iter().any(|f| f.severity == Severity::Error);
+        if broken && !assumed {
+            let text =
+                format!("the payload does not decode as {}, which its stream says it is", schema.ty(ty).name);
+            findings.push(Finding::new(Code::CarrierWrongType, text));
+        }
+        std::mem::swap(&mut self.tree, &mut self.inner);
+        let bytes = Bytes::copy_from_slice(bytes);
+        self.shown(config, job, ty, bytes, options, decoded, findings);
+        if let [_, (second, other), ..] = found.as_slice() {
+            self.compare(config, ty, *second, other, options, decoded, &mut carrier, findings);
+        }
+        decoded.carrier = Some(carrier);
+        true
+    }
+
+    /// Both payload fields are set: the same meaning is no matter, another is shown beside the first.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one frame, each from another place")]
+    fn compare(
+        &mut self,
+        config: &Config,
+        ty: TypeId,
+        second: Payload,
+        other: &[u8],
+        options: &JsonOptions<'_>,
+        decoded: &Decoded,
+        carrier: &mut Carrier,
+        findings: &mut Vec<Finding>,
+    ) {
+        let mut json = Vec::new();
+        message::decode(&config.schema, Some(ty), other, &config.limits, &mut self.inner, &mut Vec::new());
+        message::json::write(&config.schema, &self.inner, other, options, &mut json, &mut Vec::new());
+        let value = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
+        if json == decoded.message || value(&json) == value(&decoded.message) {
+            return;
+        }
+        let outer = config.schema.type_by_name(&carrier.message_type).map(|t| config.schema.ty(t));
+        let name = outer.and_then(|t| t.field(second.field)).map_or("", |f| &f.name);
+        let text = format!("{} and {name} carry different messages; both are shown", carrier.field);
+        findings.push(Finding::new(Code::CarrierBothPayloads, text));
+        let mut member = b"{\"field\":".to_vec();
+        push_string(&mut member, name);
+        member.extend_from_slice(b",\"message\":");
+        member.extend_from_slice(&json);
+        member.push(b'}');
+        carrier.members.push(("other".to_owned(), member));
+    }
+
+    /// The type inside a tunnel: what a sibling says; else the default, or the one sibling type that fits
+    /// where the default does not.
+    fn inner_type(
+        &mut self,
+        config: &Config,
+        tunnel: &Tunnel,
+        inner: TypeId,
+        assumed: bool,
+        bytes: &[u8],
+    ) -> TypeId {
+        if !assumed {
+            return inner;
+        }
+        let mut fits = |ty: TypeId, strict: bool| {
+            let mut findings = Vec::new();
+            message::decode(&config.schema, Some(ty), bytes, &config.limits, &mut self.inner, &mut findings);
+            // A type that knows none of the fields fits anything: another than the default has to know them all.
+            let bad =
+                |f: &Finding| f.severity == Severity::Error || strict && f.code == Code::ProtoUnknownField;
+            !findings.iter().any(bad)
+        };
+        if fits(inner, false) {
+            return inner;
+        }
+        tunnel.siblings.iter().map(|(_, ty)| *ty).find(|ty| fits(*ty, true)).unwrap_or(inner)
+    }
+}
+
+/// The bytes of a tunnel's payload; `None` where the field is not set or empty, an error where it is not in its encoding.
+pub fn carried_bytes(tree: &Tree, wire: &[u8], payload: Payload) -> Option<Result<Vec<u8>, String>> {
+    let value = last(tree, payload.field).map(|n| n.bytes(wire)).filter(|v| !v.is_empty())?;
+    Some(match payload.encoding {
+        PayloadEncoding::Raw => Ok(value.to_vec()),
+        PayloadEncoding::Base64 => {
+            base64_simd::forgiving_decode_to_vec(value).map_err(|_| "expected base64".to_owned())
+        }
+        PayloadEncoding::Hex => {
+            let digits = value.strip_prefix(b"0x").or_else(|| value.strip_prefix(b"0X")).unwrap_or(value);
+            hex_simd::decode_to_vec(digits).map_err(|_| {
+                match digits.iter().position(|b| !b.is_ascii_hexdigit()) {
+                    Some(at) => format!("not a hex digit at position {}", at + 1),
+                    None => format!("odd number of hex digits ({})", digits.len()),
+                }
+            })
+        }
+    })
+}
+
+/// The last node of one of the root's fields.
+fn last(tree: &Tree, field: u16) -> Option<&message::Node> {
+    tree.children(Tree::ROOT).filter(|(_, n)| n.field == field).last().map(|(_, n)| n)
+}
+
+/// The outer message's order and joining id, as JSON values.
+fn members(config: &Config, tree: &Tree, wire: &[u8], tunnel: &Tunnel) -> Vec<(String, Vec<u8>)> {
+    let mut out = Vec::new();
+    let outer = config.schema.ty(tunnel.carrier);
+    if let Some((order, field)) = tunnel.order.and_then(|o| Some((o, outer.field(o)?))) {
+        let number = last(tree, order).map(|n| n.bits).unwrap_or(0);
+        out.push((field.name.to_string(), (number as i64).to_string().into_bytes()));
+    }
+    let mut ids = Vec::new();
+    ids_of(config, tree, wire, &mut ids);
+    if let Some((namespace, value)) = ids.into_iter().find(|(n, _)| Some(*n) == tunnel.namespace)
+        && let Some(namespace) = config.plan.namespaces.get(usize::from(namespace))
+    {
+        let mut text = Vec::new();
+        match value {
+            IdValue::Str(value) => push_string(&mut text, &value),
+            IdValue::Uint(value) => text.extend_from_slice(value.to_string().as_bytes()),
+        }
+        out.push((namespace.key.to_string(), text));
+    }
+    out
+}

@@ -1,0 +1,312 @@
+//! The display filter, `--jq`, columns and `encode`, by running the program.
+
+use std::collections::BTreeSet;
+
+use flate2::read::MultiGzDecoder;
+use serde_json::Value;
+
+use crate::run::{fixture, parse, records, rpcshark, rpcshark_fed, stderr};
+
+/// The rows of docs/FILTERS.md: filter, last cell.
+fn rows() -> Vec<(String, String)> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/FILTERS.md");
+    let text = std::fs::read_to_string(path).expect("docs/FILTERS.md");
+    let rows = text.lines().filter_map(|line| {
+        let (filter, rest) = line.strip_prefix("| `")?.split_once("` |")?;
+        let last = rest.trim_end().strip_suffix('|')?.rsplit('|').next()?.trim();
+        Some((filter.replace("\\|", "|"), last.to_owned()))
+    });
+    rows.collect()
+}
+
+#[test]
+fn every_row_of_the_documentation_holds() {
+    let rows = rows();
+    assert!(rows.len() > 80, "the tables are where they are looked for");
+    for (filter, expect) in rows {
+        let output = rpcshark(&["decode", "-Y", &filter, "--count", "@good.pcap"]);
+        let found = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        match expect.parse::<u64>() {
+            Ok(0) => assert_eq!((found.as_str(), output.status.code()), ("0", Some(1)), "{filter}"),
+            Ok(_) => assert_eq!((found, output.status.code()), (expect, Some(0)), "{filter}"),
+            Err(_) => {
+                assert_eq!(output.status.code(), Some(2), "{filter}");
+                assert!(stderr(&output).contains(&expect), "{filter}: {}", stderr(&output));
+                assert!(output.stdout.is_empty(), "{filter}: refused before any input is read");
+            }
+        }
+    }
+}
+
+/// The frames that pass a filter, and those that the same predicate in jq selects.
+fn same_as_jq(filter: &str, predicate: &str, file: &str, extra: &[&str]) {
+    let frames = |args: &[&str]| -> Vec<String> {
+        let output = rpcshark(&[&["decode", file][..], extra, args].concat());
+        assert!(output.status.code().is_some_and(|c| c < 2), "{filter}: {}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+    };
+    let filtered = frames(&["-Y", filter, "--jq", ".frame"]);
+    let selected = frames(&["--jq", &format!("select({predicate}) | .frame")]);
+    assert_eq!(filtered, selected, "{filter} | {predicate}");
+}
+
+#[test]
+fn filters_agree_with_jq() {
+    let text = ".. | objects | .text? | strings";
+    for (filter, predicate) in [
+        ("kind == \"interaction_update\"", ".kind == \"interaction_update\"".to_owned()),
+        (
+            "length > 100 and direction == \"request\"",
+            ".length > 100 and .direction == \"request\"".to_owned(),
+        ),
+        ("flags & 1 or endStream", "(.flags // \"\" | test(\"[13579bdf]$\")) or .endStream".to_owned()),
+        ("message.**.text contains \"the\"", format!("any(.message | {text}; contains(\"the\"))")),
+        ("message.**.text matches \"^t\"", format!("any(.message | {text}; test(\"^t\"; \"i\"))")),
+        (
+            "message.exec_server_message.id in {1..2}",
+            ".message.exec_server_message?.id as $n | [1,2] | any(. == $n)".to_owned(),
+        ),
+        ("ids.call_id", ".ids | has(\"call_id\")".to_owned()),
+        ("findings.code == \"secret.redacted\"", "any(.findings[]; .code == \"secret.redacted\")".to_owned()),
+        ("http.status == 200", ".http.status? == 200".to_owned()),
+        ("not carrier", ".carrier == null".to_owned()),
+    ] {
+        same_as_jq(filter, &predicate, "@good.pcap", &[]);
+        same_as_jq(filter, &predicate, "@good-json.pcap.gz", &["--threads", "1"]);
+    }
+}
+
+#[test]
+fn the_form_of_the_output_does_not_change_what_passes() {
+    let count = |args: &[&str]| {
+        let filter = "message.**.text contains \"the\" or message.interaction_update.heartbeat";
+        let output = rpcshark(&[&["decode", "--count", "-Y", filter, "@good.pcap"], args].concat());
+        String::from_utf8_lossy(&output.stdout).trim().parse::<u64>().expect("a number")
+    };
+    let all = count(&[]);
+    assert!(all > 5);
+    assert_eq!(count(&["--format", "text"]), all);
+    assert_eq!(count(&["--expand", "all"]), all);
+    assert_eq!(count(&["--json-names", "--emit-defaults"]), all);
+    assert_eq!(count(&["-e", "frame"]), all);
+    assert_eq!(count(&["-c", "3"]), 3);
+}
+
+#[test]
+fn frames_keep_their_numbers_and_nothing_matched_is_told() {
+    let found = records(&["-Y", "frame in {5, 9}", "@good.pcap"]);
+    let numbers: Vec<_> = found.iter().map(|r| r["frame"].as_u64()).collect();
+    assert_eq!(numbers, [Some(5), Some(9)]);
+    let none = rpcshark(&["decode", "-q", "-Y", "frame == 5000", "@good.pcap"]);
+    assert_eq!((none.status.code(), none.stdout.len(), none.stderr.len()), (Some(1), 0, 0));
+    let caret = rpcshark(&["decode", "-Y", "kind ==", "@good.pcap"]);
+    assert!(
+        stderr(&caret).contains("expected a value at the end") && stderr(&caret).contains('┬'),
+        "{}",
+        stderr(&caret)
+    );
+}
+
+#[test]
+fn jq_runs_over_the_records() {
+    let jq = |args: &[&str]| {
+        let output = rpcshark(&[&["decode", "@heartbeat.har"], args].concat());
+        (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code(), stderr(&output))
+    };
+    assert_eq!(jq(&["--jq", ".kind", "-r"]).0, "BidiRequestId\ninteraction_update\nend_stream\n");
+    assert_eq!(jq(&["--jq", "[.frame, $a]", "--arg", "a", "x"]).0, "[1,\"x\"]\n[2,\"x\"]\n[3,\"x\"]\n");
+    assert_eq!(
+        jq(&["--jq", "18446744073709551615, 9007199254740993", "-c", "1"]).0,
+        "18446744073709551615\n9007199254740993\n"
+    );
+    assert_eq!(jq(&["--jq", ".frame", "--format", "json"]).0, "[\n1,\n2,\n3]\n");
+    assert_eq!(jq(&["--jq", "\"\\u202e\""]).0.lines().next(), Some("\"\\u202e\""));
+    let (out, code, told) = jq(&["--jq", "if .frame == 2 then error(\"no\") else .frame end"]);
+    assert_eq!((out.as_str(), code), ("1\n3\n", Some(2)), "{told}");
+    assert!(told.contains("frame 2: no"), "{told}");
+    let (out, code, told) = jq(&["--jq", ".kind | nofun"]);
+    assert_eq!((out.as_str(), code), ("", Some(2)));
+    assert!(told.contains("no function 'nofun'") && told.contains(".kind | nofun"), "{told}");
+    assert_eq!(jq(&["--jq", ".", "-V"]).1, Some(2));
+}
+
+#[test]
+fn columns_of_what_passes() {
+    let args = [
+        "decode",
+        "-Y",
+        "frame <= 2",
+        "-e",
+        "frame",
+        "-e",
+        "kind",
+        "-E",
+        "header=y,separator=;",
+        "@heartbeat.har",
+    ];
+    assert_eq!(
+        String::from_utf8_lossy(&rpcshark(&args).stdout),
+        "frame;kind\n1;BidiRequestId\n2;interaction_update\n"
+    );
+}
+
+/// The payloads of a body of envelopes, inflated, with the compression bit off.
+fn frames_of(mut body: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    let mut frames = Vec::new();
+    while let [flags, a, b, c, d, rest @ ..] = body {
+        let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+        let (payload, after) = rest.split_at(length.min(rest.len()));
+        let mut inflated = Vec::new();
+        if flags & 1 == 1 {
+            std::io::Read::read_to_end(&mut MultiGzDecoder::new(payload), &mut inflated).expect("gzip");
+        } else {
+            inflated.extend_from_slice(payload);
+        }
+        frames.push((flags & !1, inflated));
+        body = after;
+    }
+    frames
+}
+
+#[test]
+fn a_body_comes_back_byte_for_byte() {
+    let body = std::fs::read(fixture("good.bin")).expect("the fixture");
+    let args = ["--as", "agent.v1.AgentServerMessage", "--expand", "none", "--show-secrets", "@good.bin"];
+    let decoded = rpcshark(&[&["decode", "--format", "jsonl"][..], &args].concat());
+    let encoded = rpcshark_fed(&["encode"], &decoded.stdout);
+    assert_eq!(stderr(&encoded), "");
+    assert_eq!(frames_of(&encoded.stdout), frames_of(&body));
+    let again = rpcshark_fed(&["encode", "--encoding", "gzip"], &decoded.stdout);
+    assert_eq!(frames_of(&again.stdout), frames_of(&body));
+    let flags = |body: &[u8]| -> BTreeSet<u8> { body.first().copied().into_iter().collect() };
+    assert_eq!(flags(&again.stdout), flags(&body));
+}
+
+/// Every message of a capture, decoded, encoded and decoded again, is what it was.
+fn comes_back(file: &str) {
+    let decoded = rpcshark(&["decode", "--format", "jsonl", "--expand", "none", "--show-secrets", file]);
+    let before = parse(&decoded);
+    let hex = rpcshark_fed(&["encode", "--to", "hex"], &decoded.stdout);
+    assert_eq!(hex.status.code(), Some(0), "{file}: {}", stderr(&hex));
+    let lines: Vec<String> = String::from_utf8_lossy(&hex.stdout).lines().map(str::to_owned).collect();
+    let frames: Vec<&Value> = before
+        .iter()
+        .filter(|r| {
+            !(r["flags"].is_null()
+                && matches!(r["kind"].as_str(), Some("trailers" | "error"))
+                && r["messageType"].is_null())
+        })
+        .collect();
+    assert_eq!(lines.len(), frames.len(), "{file}");
+    // Bodies of one type at once: a raw body has one.
+    let mut types: BTreeSet<&str> = BTreeSet::new();
+    types.extend(frames.iter().filter_map(|r| r["messageType"].as_str()));
+    for ty in types {
+        let of_type = || frames.iter().zip(&lines).filter(|(r, _)| r["messageType"] == ty);
+        let body: String = of_type().map(|(_, line)| line.as_str()).collect();
+        let args = [
+            "decode",
+            "--format",
+            "jsonl",
+            "--from",
+            "hex",
+            "--as",
+            ty,
+            "--expand",
+            "none",
+            "--show-secrets",
+            "-",
+        ];
+        let again = parse(&rpcshark_fed(&args, body.as_bytes()));
+        let messages =
+            |records: &[&Value]| -> Vec<Value> { records.iter().map(|r| r["message"].clone()).collect() };
+        let first: Vec<&Value> = of_type().map(|(r, _)| *r).collect();
+        assert_eq!(messages(&again.iter().collect::<Vec<_>>()), messages(&first), "{file}: {ty}");
+        for ((record, line), again) in of_type().zip(&again) {
+            // What was not compressed has the length that it had, as all these peers write canonically.
+            if record["compressed"] == false && record.get("jsonLength").is_none() {
+                assert_eq!(again["length"], record["length"], "{file}: frame {}: {line}", record["frame"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn captures_come_back() {
+    for file in [
+        "@good.pcap",
+        "@good-json.pcap.gz",
+        "@good-grpc.pcap.gz",
+        "@good-grpcweb.pcap.gz",
+        "@good.flow",
+        "@provider-error.pcap",
+        "@provider-error-grpcweb.pcap",
+        "@prewarm.pcap.gz",
+    ] {
+        comes_back(file);
+    }
+}
+
+#[test]
+fn a_carried_message_is_carried_again() {
+    let outer = records(&[
+        "--expand",
+        "none",
+        "--show-secrets",
+        "-Y",
+        "messageType == \"aiserver.v1.BidiAppendRequest\"",
+        "@good.pcap",
+    ]);
+    let inner = rpcshark(&["decode", "--format", "jsonl", "--show-secrets", "-Y", "carrier", "@good.pcap"]);
+    let hex = rpcshark_fed(&["encode", "--to", "carrier", "--hex"], &inner.stdout);
+    assert_eq!(stderr(&hex), "");
+    let lines: Vec<Vec<u8>> = String::from_utf8_lossy(&hex.stdout)
+        .lines()
+        .map(|l| hex_simd::decode_to_vec(l).expect("hex"))
+        .collect();
+    assert_eq!(lines.len(), outer.len());
+    for (line, record) in lines.iter().zip(&outer) {
+        assert_eq!(
+            line.len() as u64,
+            record["length"].as_u64().expect("a length"),
+            "frame {}",
+            record["frame"]
+        );
+        let args = [
+            "decode",
+            "--format",
+            "jsonl",
+            "--from",
+            "message",
+            "--as",
+            "aiserver.v1.BidiAppendRequest",
+            "--expand",
+            "none",
+            "--show-secrets",
+            "-",
+        ];
+        let again = parse(&rpcshark_fed(&args, line));
+        assert_eq!(again[0]["message"], record["message"]);
+    }
+}
+
+#[test]
+fn encode_refuses_with_a_place() {
+    let encode = |args: &[&str], text: &str| {
+        let output = rpcshark_fed(&[&["encode"], args].concat(), text.as_bytes());
+        (output.status.code(), stderr(&output), output.stdout)
+    };
+    let bare = ["--as", "agent.v1.AgentServerMessage"];
+    let (code, told, bytes) = encode(
+        &bare,
+        "{\"interaction_update\":{\"heartbeat\":{}}}\n{\n  \"interaction_update\": {\"nope\": 1}}",
+    );
+    assert_eq!((code, bytes.as_slice()), (Some(2), &b"\0\0\0\0\x04\x0a\x02\x6a\0"[..]));
+    assert!(told.contains("standard input:3:34: interaction_update: "), "{told}");
+    let (code, told, _) = encode(&[], "{\"frame\":1,\"messageType\":\"agent.v1.Nope\",\"message\":{}}");
+    assert!(code == Some(2) && told.contains("standard input:1:26: messageType: no message type"), "{told}");
+    let (code, told, _) = encode(&[], "[1");
+    assert!(code == Some(2) && told.contains("standard input:1:2: "), "{told}");
+    let (code, told, _) = encode(&["--to", "message", "--as", "agent.v1.AgentServerMessage"], "{}{}");
+    assert!(code == Some(2) && told.contains("nothing tells where a bare message ends"), "{told}");
+}
