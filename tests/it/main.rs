@@ -13,6 +13,7 @@ mod roundtrip;
 mod run;
 mod session;
 mod sessions;
+mod shell;
 
 /// Command lines as a person sees them.
 #[test]
