@@ -3,6 +3,7 @@
 
 use std::{borrow::Cow, sync::LazyLock};
 
+use memchr::memmem;
 use regex::bytes::{Captures, Regex};
 
 /// What stands for a secret.
@@ -44,6 +45,76 @@ static IN_PLACE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// `bytes` with every credential in it replaced; `None` where it holds none.
 pub fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
+    if may_hold(bytes) { search(bytes) } else { None }
+}
+
+/// Shortest text that holds a credential: `://a:b@`.
+const SHORTEST: usize = 7;
+
+/// Whether bytes hold the part of a credential that is always the same. False only where none can be there:
+/// it is what makes a look at ordinary text cheap.
+pub fn may_hold(bytes: &[u8]) -> bool {
+    static EARER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"earer"));
+    if bytes.len() < SHORTEST {
+        return false;
+    }
+    let is_mark = |b: u8| matches!(b, b'-' | b'_' | b':' | b'I' | b'J');
+    let (chunks, rest) = bytes.as_chunks::<16>();
+    let marked = |at: usize, part: &[u8]| {
+        part.iter().zip(at..).any(|(b, at)| is_mark(*b) && fits(bytes.get(..at), bytes.get(at..)))
+    };
+    for (chunk, n) in chunks.iter().zip(0..) {
+        // A loop that the compiler makes a few vector operations.
+        let mut any = false;
+        for b in chunk {
+            any |= is_mark(*b);
+        }
+        if any && marked(n * 16, chunk) {
+            return true;
+        }
+    }
+    let is_space = |at: usize| bytes.get(at + 5).is_some_and(|b| is_space(*b));
+    marked(chunks.len() * 16, rest) || EARER.find_iter(bytes).any(is_space)
+}
+
+/// What `\s` is in the expressions.
+fn is_space(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == 0x0b
+}
+
+/// Whether the mark that `after` begins with can belong to a credential.
+fn fits(before: Option<&[u8]>, after: Option<&[u8]>) -> bool {
+    let (Some(before), Some(after)) = (before, after) else { return false };
+    let ends = |known: &[&[u8]]| known.iter().any(|k| before.ends_with(k));
+    let has = |back: usize, start: &[u8]| {
+        before.len().checked_sub(back).and_then(|at| before.get(at..)).is_some_and(|b| b.starts_with(start))
+    };
+    match after {
+        [b'-', ..] => ends(&[b"sk", b"xai", b"glpat"]) || has(4, b"xox") || after.starts_with(b"-----BEGIN "),
+        [b'_', ..] => ends(&[b"crsr", b"key", b"gsk", b"npm", b"github"]) || has(3, b"gh"),
+        [b'I', b'z', b'a', ..] => before.ends_with(b"A"),
+        [b'I', b'A', ..] => ends(&[b"AK", b"AS"]),
+        [b'J', ..] => before.ends_with(b"ey"),
+        [b':', b'/', b'/', rest @ ..] => {
+            let authority = rest.iter().take_while(|b| !is_space(**b) && !matches!(b, b'/' | b'"' | b'\''));
+            authority.into_iter().any(|b| *b == b'@')
+        }
+        [b':', ..] => {
+            let end = before.iter().rposition(|b| !is_space(*b)).map_or(0, |at| at + 1);
+            let Some(name) = before.get(..end).and_then(|b| b.strip_suffix(b"\"")) else { return false };
+            NAMES.iter().any(|known| {
+                let tail = name.len().checked_sub(known.len()).and_then(|at| name.get(at..));
+                tail.is_some_and(|tail| tail.eq_ignore_ascii_case(known))
+            })
+        }
+        _ => false,
+    }
+}
+
+/// What names of members that hold a credential end in.
+const NAMES: [&[u8]; 6] = [b"key", b"password", b"passwd", b"secret", b"token", b"authorization"];
+
+fn search(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut masked: Cow<'_, [u8]> = Cow::Borrowed(bytes);
     if let Some(tokens) = &*TOKENS
         && let Cow::Owned(new) = tokens.replace_all(&masked, REDACTED.as_bytes())
@@ -97,6 +168,63 @@ mod tests {
         let pem = "a -----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY----- b";
         check(pem, "a [redacted] b");
         check("x eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl y", "x [redacted] y");
+    }
+
+    #[test]
+    fn what_a_search_finds_is_never_passed_over() {
+        const PARTS: &[&str] = &[
+            "sk-",
+            "eyJ",
+            "crsr_",
+            "key_",
+            "AIza",
+            "gsk_",
+            "xai-",
+            "AKIA",
+            "ASIA",
+            "ghp_",
+            "github_pat_",
+            "glpat-",
+            "xoxb-",
+            "npm_",
+            "-----BEGIN ",
+            "PRIVATE KEY-----",
+            "://",
+            "u:p",
+            "@",
+            "Bearer ",
+            "bearer\n",
+            "\"",
+            "api_key",
+            "Password",
+            "refresh-token",
+            "AUTHORIZATION",
+            "client_secret",
+            " : ",
+            ":",
+            ".",
+            " ",
+            "-",
+            "0123456789abcdefABCDEF",
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345",
+            "abcdefghijklmnopqrstuvwxyz_-",
+            "a",
+            "_",
+        ];
+        let mut state = 7u64;
+        let mut roll = |sides: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % sides
+        };
+        let mut found = 0;
+        for _ in 0..60_000 {
+            let text: String = (0..1 + roll(9)).map(|_| PARTS[roll(PARTS.len())]).collect();
+            if search(text.as_bytes()).is_some() {
+                found += 1;
+                assert!(may_hold(text.as_bytes()), "{text:?}");
+            }
+        }
+        assert!(found > 2_000, "{found}");
     }
 
     #[test]

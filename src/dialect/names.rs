@@ -43,10 +43,11 @@ fn anywhere(schema: &Schema, name: &str) -> Vec<Place> {
     }
     let Some((package, field)) = name.split_once(".*.") else { return Vec::new() };
     let inside = |full: &str| full.strip_prefix(package).is_some_and(|rest| rest.starts_with('.'));
-    let types = schema.types().filter(|(_, plan)| inside(&plan.name) && !plan.map_entry);
-    types
-        .filter_map(|(ty, plan)| plan.field_by_name(field).map(|index| place(FieldId { ty, index })))
-        .collect()
+    let counts = |field: &FieldId| {
+        let plan = schema.ty(field.ty);
+        inside(&plan.name) && !plan.map_entry
+    };
+    schema.fields_named(field).filter(counts).map(place).collect()
 }
 
 fn map_keys(schema: &Schema, name: &str) -> Vec<Place> {

@@ -242,7 +242,23 @@ impl Worker {
             payload
         };
         let carries = job.joined.inner.is_some() && config.expand != Expand::None;
-        if frame.whole && !carries && self.fast(config, job, ty, &wire, options, decoded) {
+        if let (Some(filter), false) = (&config.filter, carries)
+            && let Some(branch) = self.branch(config, ty, &wire)
+        {
+            // What the filter does not want by its kind alone is looked into no further.
+            let early = Decoded {
+                ty: Some(ty),
+                message_type: Some(self.type_name(config, ty)),
+                kind: branch.map(|branch| kind(config, ty, branch)),
+                wire_length: decoded.wire_length,
+                ..Decoded::default()
+            };
+            self.unwanted = filter::decide(config, filter, job, &early, Stage::Kind) == Some(false);
+            if self.unwanted {
+                return;
+            }
+        }
+        if frame.whole && !carries && self.fast(config, ty, &wire, options, decoded) {
             decoded.payload = wire;
             return;
         }
@@ -320,11 +336,16 @@ impl Worker {
         decoded.payload = wire;
     }
 
+    /// The branch that is set in a message, where a look at its outermost fields tells.
+    fn branch<'s>(&self, config: &'s Config, ty: TypeId, wire: &[u8]) -> Option<Option<&'s str>> {
+        let branch = fast::branch(&config.schema, self.tables.as_deref()?, ty, wire)?;
+        Some(branch_name(&config.schema, ty, branch))
+    }
+
     /// Fills in kind, type, message and ids of a regular message; false where it is none.
     fn fast(
         &mut self,
         config: &Config,
-        job: &Job,
         ty: TypeId,
         wire: &[u8],
         options: &JsonOptions<'_>,
@@ -337,18 +358,11 @@ impl Worker {
         else {
             return false;
         };
-        let plan = schema.ty(ty);
-        let branch = match branch {
-            Some(index) => plan.field(index).map(|f| &*f.name),
-            None => plan.oneofs.is_empty().then(|| plan.short_name()),
-        };
+        let branch = branch_name(schema, ty, branch);
         decoded.kind = branch.map(|branch| kind(config, ty, branch));
         decoded.ty = Some(ty);
         decoded.message_type = Some(self.type_name(config, ty));
         let counts = |id: &fast::FastId<'_>| !id.absent || counts_absent(config, id.namespace);
-        if let Some(filter) = &config.filter {
-            self.unwanted = filter::decide(config, filter, job, decoded, Stage::Kind) == Some(false);
-        }
         self.met = Some(ids.into_iter().filter(counts).map(|id| (id.namespace, owned(id.value))).collect());
         true
     }
@@ -400,6 +414,15 @@ fn options(config: &Config) -> JsonOptions<'_> {
         expand: if config.expand == Expand::All { message::Expand::All } else { message::Expand::None },
         blobs: None,
         limits: &config.limits,
+    }
+}
+
+/// The name of the branch that is set; a type without oneofs has its own name for it.
+fn branch_name(schema: &Schema, ty: TypeId, branch: Option<u16>) -> Option<&str> {
+    let plan = schema.ty(ty);
+    match branch {
+        Some(index) => plan.field(index).map(|f| &*f.name),
+        None => plan.oneofs.is_empty().then(|| plan.short_name()),
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Typer {
     open: HashMap<u64, Vec<u32>>,
     /// How often each method was named or found, to choose between equals.
     seen: HashMap<Box<str>, u32>,
+    /// The lane that came last, with the type that it names itself.
+    last: Option<(Arc<Lane>, Option<TypeId>)>,
 }
 
 impl Typer {
@@ -40,26 +42,18 @@ impl Typer {
         if !matches!(frame.role, Role::Message | Role::Decoded) {
             return Typed { rpc: self.found(config, &frame.lane), ..Typed::default() };
         }
+        if frame.index > 0
+            && let Some((lane, ty @ Some(_))) = &self.last
+            && Arc::ptr_eq(lane, &frame.lane)
+        {
+            return Typed { ty: *ty, ..Typed::default() };
+        }
+        let named = self.named(config, frame);
+        self.last = Some((frame.lane.clone(), named));
+        if named.is_some() {
+            return Typed { ty: named, ..Typed::default() };
+        }
         let (schema, lane) = (&config.schema, &*frame.lane);
-        if let Some(ty) = lane.message_type.as_deref().and_then(|name| schema.type_by_name(name)) {
-            return Typed { ty: Some(ty), ..Typed::default() };
-        }
-        if let Some(rpc) = lane.rpc.as_deref() {
-            if let Some((request, response)) = config.map.get(rpc) {
-                let ty = if lane.side == Side::Request { request } else { response };
-                return Typed { ty: Some(*ty), ..Typed::default() };
-            }
-            if let Some(method) = schema.method(rpc) {
-                if frame.index == 0 {
-                    let count = self.seen.entry(method.name.clone()).or_default();
-                    *count = count.saturating_add(1);
-                }
-                return Typed { ty: Some(side_type(method, lane.side)), ..Typed::default() };
-            }
-        }
-        if config.as_type.is_some() {
-            return Typed { ty: config.as_type, ..Typed::default() };
-        }
         if lane.rpc.is_none() && frame.role == Role::Decoded {
             return by_members(schema, &frame.payload);
         }
@@ -81,6 +75,27 @@ impl Typer {
         };
         let text = format!("{what}, and no type of the schema fits");
         Typed { finding: Some(Finding::new(code, text)), ..typed }
+    }
+
+    /// The type that the capture or the operator names.
+    fn named(&mut self, config: &Config, frame: &Frame) -> Option<TypeId> {
+        let (schema, lane) = (&config.schema, &*frame.lane);
+        if let Some(ty) = lane.message_type.as_deref().and_then(|name| schema.type_by_name(name)) {
+            return Some(ty);
+        }
+        if let Some(rpc) = lane.rpc.as_deref() {
+            if let Some((request, response)) = config.map.get(rpc) {
+                return Some(if lane.side == Side::Request { *request } else { *response });
+            }
+            if let Some(method) = schema.method(rpc) {
+                if frame.index == 0 {
+                    let count = self.seen.entry(method.name.clone()).or_default();
+                    *count = count.saturating_add(1);
+                }
+                return Some(side_type(method, lane.side));
+            }
+        }
+        config.as_type
     }
 
     /// What trial found the call to be.

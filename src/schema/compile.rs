@@ -4,7 +4,7 @@
 mod build;
 mod select;
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     Error, Method, Schema, TypeId,
@@ -12,6 +12,7 @@ use super::{
         DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto, decode_set,
     },
     features::Features,
+    hash::NameMap,
     plan::EnumId,
     secrets,
 };
@@ -37,7 +38,7 @@ enum Symbol {
 /// Every name that is defined, while compiling.
 #[derive(Default)]
 struct Names {
-    symbols: HashMap<Arc<str>, Symbol>,
+    symbols: NameMap<Arc<str>, Symbol>,
 }
 
 impl Names {
@@ -113,7 +114,6 @@ pub(super) fn compile(mut layers: Vec<Layer>) -> Result<Schema, Error> {
             Symbol::Enum(id) => drop(schema.enum_names.insert(name, id)),
         }
     }
-    snake_names(&mut schema);
     schema.settle();
     Ok(schema)
 }
@@ -204,12 +204,13 @@ fn services(file: &FileDescriptorProto, names: &Names, schema: &mut Schema) -> R
 }
 
 /// Types by the snake_case of their short name; nested types give way to others.
-fn snake_names(schema: &mut Schema) {
+pub(super) fn snake_names(schema: &Schema) -> NameMap<Arc<str>, Option<TypeId>> {
+    let mut names = NameMap::default();
     let own = schema.types.get(..schema.own).unwrap_or_default();
     let is_nested =
         |name: &str| name.rsplit_once('.').is_some_and(|(outer, _)| schema.type_names.contains_key(outer));
     for nested in [false, true] {
-        let mut found: HashMap<Arc<str>, Option<TypeId>> = HashMap::new();
+        let mut found: NameMap<Arc<str>, Option<TypeId>> = NameMap::default();
         for (i, ty) in own.iter().enumerate() {
             if ty.map_entry || is_nested(&ty.name) != nested {
                 continue;
@@ -220,9 +221,10 @@ fn snake_names(schema: &mut Schema) {
                 .or_insert(Some(TypeId(i as u32)));
         }
         for (name, ty) in found {
-            schema.snake_names.entry(name).or_insert(ty);
+            names.entry(name).or_insert(ty);
         }
     }
+    names
 }
 
 fn unresolved(file: &FileDescriptorProto, user: &str, name: &str) -> Error {
@@ -231,7 +233,7 @@ fn unresolved(file: &FileDescriptorProto, user: &str, name: &str) -> Error {
 }
 
 fn join(scope: &str, name: &str) -> String {
-    if scope.is_empty() { name.to_owned() } else { format!("{scope}.{name}") }
+    if scope.is_empty() { name.to_owned() } else { [scope, ".", name].concat() }
 }
 
 #[cfg(test)]

@@ -6,16 +6,16 @@ mod compile;
 mod descriptor;
 mod error;
 mod features;
+mod hash;
 mod load;
 mod plan;
 mod secrets;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, LazyLock},
-};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use crate::base::text::nearest;
+
+use hash::NameMap;
 
 pub use compare::{Change, Sort, compare};
 pub use error::{Details, Error};
@@ -33,11 +33,13 @@ pub struct Schema {
     enums: Vec<EnumPlan>,
     methods: Vec<Method>,
     nested: Vec<Nested>,
-    type_names: HashMap<Arc<str>, TypeId>,
-    enum_names: HashMap<Arc<str>, EnumId>,
-    method_names: HashMap<Arc<str>, u32>,
-    /// snake_case of the short name → type; `None` where several types share it.
-    snake_names: HashMap<Arc<str>, Option<TypeId>>,
+    type_names: NameMap<Arc<str>, TypeId>,
+    enum_names: NameMap<Arc<str>, EnumId>,
+    method_names: NameMap<Arc<str>, u32>,
+    /// snake_case of the short name → type; `None` where several types share it. Made when first asked for.
+    snake_names: OnceLock<NameMap<Arc<str>, Option<TypeId>>>,
+    /// Hash of a field's name → the field, sorted. Made when first asked for.
+    fields_by_name: OnceLock<Box<[(u64, FieldId)]>>,
     /// Roots in which a secret can lie, well-known types left out.
     secret_roots: Vec<TypeId>,
     /// Whether some field is annotated as an id.
@@ -64,7 +66,7 @@ impl Schema {
 
     /// The type whose short name is this in snake_case, if exactly one is.
     pub fn type_by_snake_name(&self, name: &str) -> Option<TypeId> {
-        self.snake_names.get(name).copied().flatten()
+        self.snake_names.get_or_init(|| compile::snake_names(self)).get(name).copied().flatten()
     }
 
     /// The known type name nearest to one that is not known.
@@ -118,6 +120,24 @@ impl Schema {
         let ty = self.type_by_name(path.get(..split)?)?;
         let index = self.ty(ty).field_by_name(path.get(split + 1..)?)?;
         Some(FieldId { ty, index })
+    }
+
+    /// The fields of a name in all types, in the order of the types.
+    pub fn fields_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = FieldId> + 'a {
+        let index = self.fields_by_name.get_or_init(|| {
+            let fields = |(ty, plan): (TypeId, &'a TypePlan)| {
+                let each = plan.fields.iter().zip(0..);
+                each.map(move |(field, index)| (hash::hash(&field.name), FieldId { ty, index }))
+            };
+            let mut all: Vec<_> = self.types().flat_map(fields).collect();
+            all.sort_unstable_by_key(|(hash, field)| (*hash, field.ty.0, field.index));
+            all.into()
+        });
+        let wanted = hash::hash(name);
+        let from = index.partition_point(|(hash, _)| *hash < wanted);
+        let equal =
+            index.iter().skip(from).take_while(move |(hash, _)| *hash == wanted).map(|(_, field)| *field);
+        equal.filter(move |field| self.field_plan(*field).is_some_and(|plan| *plan.name == *name))
     }
 
     /// The plan of a field.

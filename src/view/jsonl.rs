@@ -23,51 +23,63 @@ pub fn write(item: &Item<'_>, out: &mut Vec<u8>) {
 /// Appends the members of a frame's record, with or without its message.
 pub(super) fn members(item: &Item<'_>, with_message: bool, out: &mut Vec<u8>) {
     let (frame, lane) = (item.frame, &item.frame.lane);
-    push_key(out, "frame");
+    out.reserve(512 + if with_message { item.decoded.message.len() } else { 0 });
+    // Keys that are always there are written with the comma before them, in one piece.
+    let comma: &[u8] = if matches!(out.last(), Some(b'{') | None) { b"" } else { b"," };
+    out.extend_from_slice(comma);
+    out.extend_from_slice(b"\"frame\":");
     push_number(out, item.number);
-    push_key(out, "capture");
+    out.extend_from_slice(b",\"capture\":");
     push_string(out, item.capture);
-    push_key(out, "ts");
-    push_optional(out, frame.time.map(|t| t.to_string()).as_deref());
-    push_key(out, "conn");
+    match frame.time {
+        Some(time) => {
+            out.extend_from_slice(b",\"ts\":");
+            push_string(out, &time.to_string());
+        }
+        None => out.extend_from_slice(b",\"ts\":null"),
+    }
+    out.extend_from_slice(b",\"conn\":");
     push_optional(out, lane.conn.as_ref().map(|c| c.label.as_str()));
-    push_key(out, "stream");
+    out.extend_from_slice(b",\"stream\":");
     match lane.stream {
         Some(stream) => push_number(out, stream),
         None => out.extend_from_slice(b"null"),
     }
-    push_key(out, "call");
+    out.extend_from_slice(b",\"call\":");
     push_number(out, lane.call);
-    push_key(out, "rpc");
+    out.extend_from_slice(b",\"rpc\":");
     push_optional(out, lane.rpc.as_deref());
-    push_key(out, "direction");
-    push_string(out, lane.side.name());
-    push_key(out, "protocol");
-    push_string(out, lane.protocol.name());
-    push_key(out, "offset");
+    out.extend_from_slice(b",\"direction\":\"");
+    out.extend_from_slice(lane.side.name().as_bytes());
+    out.extend_from_slice(b"\",\"protocol\":\"");
+    out.extend_from_slice(lane.protocol.name().as_bytes());
+    out.extend_from_slice(b"\",\"offset\":");
     push_number(out, frame.offset);
     if let Some(at) = frame.at {
-        push_key(out, "at");
+        out.extend_from_slice(b",\"at\":");
         push_number(out, at);
     }
-    push_key(out, "kind");
+    out.extend_from_slice(b",\"kind\":");
     push_optional(out, item.decoded.kind.as_deref());
-    push_key(out, "messageType");
+    out.extend_from_slice(b",\"messageType\":");
     push_optional(out, item.decoded.message_type.as_deref());
-    push_key(out, "flags");
     match frame.flags {
-        Some(flags) => out.extend_from_slice(format!("\"0x{flags:02x}\"").as_bytes()),
-        None => out.extend_from_slice(b"null"),
+        Some(flags) => {
+            let digit = |n: u8| if n < 10 { b'0' + n } else { b'a' + n - 10 };
+            out.extend_from_slice(b",\"flags\":\"0x");
+            out.extend_from_slice(&[digit(flags >> 4), digit(flags & 0xf), b'"']);
+        }
+        None => out.extend_from_slice(b",\"flags\":null"),
     }
-    push_key(out, "length");
+    out.extend_from_slice(b",\"length\":");
     push_number(out, item.decoded.wire_length.unwrap_or(frame.length));
     if item.decoded.wire_length.is_some() {
-        push_key(out, "jsonLength");
+        out.extend_from_slice(b",\"jsonLength\":");
         push_number(out, frame.length);
     }
-    push_key(out, "compressed");
+    out.extend_from_slice(b",\"compressed\":");
     push_bool(out, frame.compressed);
-    push_key(out, "endStream");
+    out.extend_from_slice(b",\"endStream\":");
     push_bool(out, matches!(frame.role, Role::EndStream));
     push_key(out, "ids");
     push_ids(out, item.decoded);

@@ -35,6 +35,12 @@ pub fn serves(options: &JsonOptions<'_>) -> bool {
     options.expand == Expand::None && !options.emit_defaults && options.blobs.is_none()
 }
 
+/// The branch set in the first oneof of a message whose outermost fields are regular, found without a look at
+/// what they hold. `None` where they are not.
+pub fn branch(schema: &Schema, tables: &Tables, ty: TypeId, payload: &[u8]) -> Option<Option<u16>> {
+    walk::branch(tables.table(schema, ty)?, payload)
+}
+
 /// Appends the JSON of a regular message and its ids; gives the branch set in the root's first oneof.
 /// `None`, and nothing appended, where the message is not regular.
 #[expect(clippy::too_many_arguments, reason = "what goes in, how, and where it goes")]

@@ -13,7 +13,7 @@ use crate::{
 
 use super::{
     FastId, Tables,
-    table::{self, Form, Op, Seen, Shape},
+    table::{self, Form, Op, Seen, Shape, Table},
     text,
 };
 
@@ -149,19 +149,7 @@ impl<'a, 'o> Walk<'a, 'o> {
     }
 
     fn varint(&self, at: usize, end: usize) -> Option<(u64, usize)> {
-        let bytes = self.payload.get(at..end)?;
-        let first = *bytes.first()?;
-        if first < 0x80 {
-            return Some((u64::from(first), at + 1));
-        }
-        let mut value = u64::from(first & 0x7f);
-        for (i, byte) in bytes.iter().enumerate().take(10).skip(1) {
-            value |= u64::from(byte & 0x7f) << (7 * i);
-            if *byte < 0x80 {
-                return (i < 9 || *byte <= 1).then_some((value, at + i + 1));
-            }
-        }
-        None
+        varint(self.payload, at, end)
     }
 
     fn read(&self, kind: Kind, at: usize, end: usize) -> Option<(Raw, usize)> {
@@ -303,10 +291,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             match key {
                 Raw::Range(from, to) => {
                     let bytes = self.payload.get(from..to)?;
-                    let classes = text::classes(bytes);
-                    if self.redact && text::may_mask(bytes, classes) && secret::mask(bytes).is_some()
-                        || !text::push(self.out, bytes, classes)
-                    {
+                    if self.redact && secret::mask(bytes).is_some() || !text::push(self.out, bytes) {
                         return None;
                     }
                 }
@@ -346,9 +331,8 @@ impl<'a, 'o> Walk<'a, 'o> {
     }
 
     fn text(&mut self, bytes: &[u8]) -> Option<()> {
-        let classes = text::classes(bytes);
         if self.redact {
-            if text::may_mask(bytes, classes) && secret::mask(bytes).is_some() {
+            if secret::mask(bytes).is_some() {
                 return None;
             }
             if self.tries && text::may_be_encoded(bytes) {
@@ -362,7 +346,7 @@ impl<'a, 'o> Walk<'a, 'o> {
                 }
             }
         }
-        text::push(self.out, bytes, classes).then_some(())
+        text::push(self.out, bytes).then_some(())
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
@@ -374,7 +358,7 @@ impl<'a, 'o> Walk<'a, 'o> {
                     return None;
                 }
             }
-            if bytes.len() >= 7 && secret::mask(bytes).is_some() {
+            if secret::mask(bytes).is_some() {
                 return None;
             }
         }
@@ -456,6 +440,45 @@ impl<'a, 'o> Walk<'a, 'o> {
         self.out.push(b'"');
         Some(())
     }
+}
+
+/// The branch set in the first oneof of a message that is regular outside: known tags, each oneof once.
+pub(super) fn branch(table: &Table, payload: &[u8]) -> Option<Option<u16>> {
+    let (mut at, end) = (0, payload.len());
+    let mut branch = None;
+    while at < end {
+        let (tag, content) = varint(payload, at, end)?;
+        let op = table.op(u32::try_from(tag).ok()?)?;
+        if op.first_oneof && branch.replace(op.index).is_some() {
+            return None;
+        }
+        at = match tag & 7 {
+            0 => varint(payload, content, end)?.1,
+            1 => content + 8,
+            5 => content + 4,
+            _ => {
+                let (length, from) = varint(payload, content, end)?;
+                from.checked_add(usize::try_from(length).ok()?)?
+            }
+        };
+    }
+    (at == end && table.form == Form::Object).then_some(branch)
+}
+
+fn varint(payload: &[u8], at: usize, end: usize) -> Option<(u64, usize)> {
+    let bytes = payload.get(at..end)?;
+    let first = *bytes.first()?;
+    if first < 0x80 {
+        return Some((u64::from(first), at + 1));
+    }
+    let mut value = u64::from(first & 0x7f);
+    for (i, byte) in bytes.iter().enumerate().take(10).skip(1) {
+        value |= u64::from(byte & 0x7f) << (7 * i);
+        if *byte < 0x80 {
+            return (i < 9 || *byte <= 1).then_some((value, at + i + 1));
+        }
+    }
+    None
 }
 
 /// Whether a value is its kind's default.

@@ -1,11 +1,12 @@
 //! Which files count where several define the same names.
 //! Never picks at random: an earlier layer wins, and within one a clash is an error.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::schema::{
     Error,
     descriptor::{DescriptorProto, FileDescriptorProto},
+    hash::NameMap,
 };
 
 use super::{Layer, join};
@@ -14,8 +15,9 @@ use super::{Layer, join};
 pub(super) fn select(layers: Vec<Layer>) -> Result<Vec<(usize, FileDescriptorProto)>, Error> {
     let mut chosen: Vec<(usize, FileDescriptorProto)> = Vec::new();
     // Name → place in `chosen` of the file that defines it.
-    let mut owners: HashMap<String, usize> = HashMap::new();
+    let mut owners: NameMap<String, usize> = NameMap::default();
     let mut strict_layers = HashSet::new();
+    let mut left_out = false;
     for (number, layer) in layers.into_iter().enumerate() {
         if layer.strict {
             strict_layers.insert(number);
@@ -31,13 +33,15 @@ pub(super) fn select(layers: Vec<Layer>) -> Result<Vec<(usize, FileDescriptorPro
                         format!("{name} is defined here and, otherwise, in {}", other.name),
                     ));
                 }
+                left_out = true;
                 continue;
             }
             owners.extend(names.into_iter().map(|n| (n, chosen.len())));
             chosen.push((number, file));
         }
     }
-    Ok(drop_broken(chosen, &strict_layers))
+    // What is not strict is whole in itself, unless a part of it was left out.
+    Ok(if left_out { drop_broken(chosen, &strict_layers) } else { chosen })
 }
 
 /// Leaves out files of layers that need not hold whose references do not resolve, until all do.
