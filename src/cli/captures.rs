@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use rpcshark::base::text::clean;
 use rpcshark::source::{self, Options, Reader};
 
+use super::progress::Progress;
 use super::report;
 
 /// Captures still to be read.
 pub struct Captures<'a> {
     paths: std::vec::IntoIter<PathBuf>,
     options: &'a Options,
+    progress: Option<Progress>,
     /// Whether one could not be used.
     pub failed: bool,
 }
@@ -38,7 +40,8 @@ impl<'a> Captures<'a> {
                 }
             }
         }
-        Self { paths: paths.into_iter(), options, failed }
+        let progress = Some(Progress::start(options.taken.clone(), &paths));
+        Self { paths: paths.into_iter(), options, progress, failed }
     }
 }
 
@@ -47,7 +50,11 @@ impl Iterator for Captures<'_> {
 
     fn next(&mut self) -> Option<Reader> {
         loop {
-            match Reader::open(&self.paths.next()?, self.options) {
+            let Some(path) = self.paths.next() else {
+                self.progress = None;
+                return None;
+            };
+            match Reader::open(&path, self.options) {
                 Ok(reader) => return Some(reader),
                 Err(error) => {
                     self.failed = true;

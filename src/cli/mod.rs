@@ -10,6 +10,7 @@ mod exit;
 mod expression;
 mod jq;
 mod pager;
+mod progress;
 mod report;
 mod setup;
 mod terminal;

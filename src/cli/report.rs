@@ -98,5 +98,6 @@ pub fn finding(capture: &str, finding: &Finding) {
 
 /// Prints a line on standard error; where that is closed, nobody wants to know.
 pub fn line(text: &str) {
+    super::progress::clear();
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use etcetera::BaseStrategy;
 
 use rpcshark::base::Limits;
 use rpcshark::base::text::{clean, nearest};
@@ -18,7 +19,7 @@ use rpcshark::source::{self, ConnIds, Format};
 use rpcshark::transport::DecodeAs;
 
 use super::args::{self, InputOptions, OutputOptions, RawProtocol, SchemaOptions};
-use super::report;
+use super::{progress, report};
 
 /// Where the schema comes from.
 pub fn sources(options: &SchemaOptions) -> Sources {
@@ -28,7 +29,14 @@ pub fn sources(options: &SchemaOptions) -> Sources {
         descriptor_sets: options.descriptor_set.clone(),
         builtin: !options.no_builtin,
         allow_missing_imports: options.allow_missing_imports,
+        cache: cache(),
     }
+}
+
+/// Where compiled .proto files are kept: `rpcshark/schemas` below XDG_CACHE_HOME or what stands for it.
+fn cache() -> Option<PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.cache_dir().join("rpcshark").join("schemas"))
 }
 
 /// The schema alone.
@@ -127,7 +135,8 @@ pub fn source(input: &InputOptions) -> Result<source::Options> {
         format,
         typed: input.as_type.is_some(),
         follow: input.follow,
-        stop: None,
+        stop: Some(progress::interrupt()),
+        taken: Some(Default::default()),
         limits: limits(input),
         conns: ConnIds::default(),
     })

@@ -1,9 +1,12 @@
 //! Captures through the rooms, frames out in batches: decoded wide, written in order.
 //! Never lets the number of threads or the pace of the input show in the output.
 
+use std::cell::OnceCell;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
+use std::time::Duration;
 
 use rayon::prelude::*;
 
@@ -31,6 +34,8 @@ const BATCH_BYTES: usize = 1 << 20;
 const INFLATES: usize = 32;
 /// Blocks of records that a reader may be ahead.
 const AHEAD: usize = 4;
+/// How often a run that waits for input looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(100);
 /// Records in a block, at most.
 const BLOCK: usize = 256;
 
@@ -157,11 +162,9 @@ pub fn run(
         spare: Vec::new(),
         timed: true,
     };
-    let pool =
-        (config.threads > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
-    let pool = pool.and_then(Result::ok);
+    let pool = Pool { threads: config.threads, made: OnceCell::new() };
     for reader in captures {
-        if !driver.capture(reader, pool.as_ref(), sink)? {
+        if !driver.capture(reader, &pool, sink)? {
             driver.summary.stopped = true;
             break;
         }
@@ -173,6 +176,22 @@ pub fn run(
         sink.finished(&session, &events)?;
     }
     Ok(driver.summary)
+}
+
+/// The threads of a run, started when there is work for more than one.
+struct Pool {
+    threads: usize,
+    made: OnceCell<Option<rayon::ThreadPool>>,
+}
+
+impl Pool {
+    fn get(&self) -> Option<&rayon::ThreadPool> {
+        let make = || match self.threads {
+            0 | 1 => None,
+            threads => rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok(),
+        };
+        self.made.get_or_init(make).as_ref()
+    }
 }
 
 struct Driver<'a> {
@@ -202,12 +221,7 @@ struct Driver<'a> {
 
 impl Driver<'_> {
     /// One capture from beginning to end; false where the sink wants no more.
-    fn capture(
-        &mut self,
-        reader: Reader,
-        pool: Option<&rayon::ThreadPool>,
-        sink: &mut dyn Sink,
-    ) -> io::Result<bool> {
+    fn capture(&mut self, reader: Reader, pool: &Pool, sink: &mut dyn Sink) -> io::Result<bool> {
         let name: Arc<str> = Arc::from(reader.name());
         // These give one time for a whole body, or none.
         self.timed = !matches!(
@@ -226,6 +240,7 @@ impl Driver<'_> {
             std::mem::take(&mut self.exchanges),
             std::mem::take(&mut self.files),
         );
+        let stop = reader.stop();
         let (sender, receiver) = sync_channel::<Result<Vec<Record>, source::Error>>(AHEAD);
         // The reader waits for its input on a thread of its own, so that what has arrived can be shown meanwhile.
         // It is not joined: a run that ends early must not wait for a pipe that stays silent.
@@ -248,9 +263,9 @@ impl Driver<'_> {
         });
         let mut frames = Vec::new();
         let mut findings = Vec::new();
-        while let Some(waiting) =
-            next(&receiver, || self.settle(pool, sink).and_then(|go| sink.idle().map(|()| go)))?
-        {
+        while let Some(waiting) = next(&receiver, stop.as_deref(), || {
+            self.settle(pool, sink).and_then(|go| sink.idle().map(|()| go))
+        })? {
             let block = match waiting {
                 Waiting::Stop => return Ok(false),
                 Waiting::Records(Ok(block)) => block,
@@ -280,7 +295,7 @@ impl Driver<'_> {
         name: &Arc<str>,
         frames: &mut Vec<Fed>,
         findings: &mut Vec<Finding>,
-        pool: Option<&rayon::ThreadPool>,
+        pool: &Pool,
         sink: &mut dyn Sink,
     ) -> io::Result<bool> {
         for fed in frames.drain(..) {
@@ -327,7 +342,7 @@ impl Driver<'_> {
     }
 
     /// Decodes, renders and writes what is queued; false where the sink wants no more.
-    fn settle(&mut self, pool: Option<&rayon::ThreadPool>, sink: &mut dyn Sink) -> io::Result<bool> {
+    fn settle(&mut self, pool: &Pool, sink: &mut dyn Sink) -> io::Result<bool> {
         if self.jobs.is_empty() && self.ends.is_empty() {
             return Ok(true);
         }
@@ -367,13 +382,16 @@ impl Driver<'_> {
         let jobs = std::mem::take(&mut self.jobs);
         let chunks: Vec<(&[Job], Rendered)> =
             jobs.chunks(CHUNK).map(|jobs| (jobs, self.spare.pop().unwrap_or_default())).collect();
+        let pool = if chunks.len() > 1 { pool.get() } else { None };
         let done: Vec<Done> = match pool {
-            Some(pool) if chunks.len() > 1 => pool.install(|| {
+            Some(pool) => pool.install(|| {
                 let chunks = chunks.into_par_iter().with_max_len(1);
                 let start = || Worker::new(tables.clone());
                 chunks.map_init(start, |worker, (jobs, rendered)| chunk(worker, jobs, rendered)).collect()
             }),
-            _ => chunks.into_iter().map(|(jobs, rendered)| chunk(&mut self.scout, jobs, rendered)).collect(),
+            None => {
+                chunks.into_iter().map(|(jobs, rendered)| chunk(&mut self.scout, jobs, rendered)).collect()
+            }
         };
         self.bytes = 0;
         for one in &done {
@@ -447,6 +465,7 @@ enum Waiting {
 /// The next records; `idle` runs before waiting for one that is not there yet.
 fn next(
     receiver: &Receiver<Result<Vec<Record>, source::Error>>,
+    stop: Option<&AtomicBool>,
     mut idle: impl FnMut() -> io::Result<bool>,
 ) -> io::Result<Option<Waiting>> {
     match receiver.try_recv() {
@@ -456,7 +475,15 @@ fn next(
             if !idle()? {
                 return Ok(Some(Waiting::Stop));
             }
-            Ok(receiver.recv().ok().map(Waiting::Records))
+            let Some(stop) = stop else { return Ok(receiver.recv().ok().map(Waiting::Records)) };
+            loop {
+                match receiver.recv_timeout(LOOK) {
+                    Ok(block) => return Ok(Some(Waiting::Records(block))),
+                    // A read that waits for more does not hear of it.
+                    Err(RecvTimeoutError::Timeout) if !stop.load(Ordering::Relaxed) => {}
+                    Err(_) => return Ok(None),
+                }
+            }
         }
     }
 }

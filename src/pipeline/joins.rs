@@ -1,7 +1,8 @@
 //! Calls that share an id: which ids a frame has from its call, and what a carried message is.
 //! Never renders; looks only into the messages whose type can name a call.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use crate::message::{self, Tree};
 use crate::pdu::{Frame, Side};
@@ -17,8 +18,8 @@ pub type Id = (u16, IdValue);
 /// What is known of a frame from other frames.
 #[derive(Clone, Default, Debug)]
 pub struct Joined {
-    /// Ids of its call.
-    pub ids: Vec<Id>,
+    /// Ids of its call, shared by frames that follow each other.
+    pub ids: Arc<[Id]>,
     /// Where the frame is a carrier: the number of its tunnel, the type inside, and whether that is
     /// the rule's default because no sibling has been seen.
     pub inner: Option<(u16, TypeId, bool)>,
@@ -43,8 +44,10 @@ pub struct Joins {
     /// The calls in the order they came: the oldest is forgotten first.
     order: VecDeque<u64>,
     channels: HashMap<Id, Channel>,
-    /// Types that can hold an id which names a call.
-    naming: HashSet<TypeId>,
+    /// By type: whether it can hold an id which names a call.
+    naming: Vec<bool>,
+    /// The ids that the last frame's call had; `None` since one was added anywhere.
+    last: Option<(u64, Arc<[Id]>)>,
     /// Namespaces that spread.
     spreading: Vec<u16>,
     tree: Tree,
@@ -61,11 +64,10 @@ impl Joins {
         let naming = config
             .schema
             .types()
-            .filter(|(ty, plan)| {
+            .map(|(ty, plan)| {
                 let inside = plan.fields.iter().filter_map(|f| f.kind.message());
-                names_directly(*ty) || inside.into_iter().any(names_directly)
+                names_directly(ty) || inside.into_iter().any(names_directly)
             })
-            .map(|(ty, _)| ty)
             .collect();
         let namespaces = config.plan.namespaces.iter().enumerate();
         let spreading = namespaces.filter(|(_, n)| n.spreads.is_some()).map(|(i, _)| i as u16).collect();
@@ -76,7 +78,7 @@ impl Joins {
     /// still lacks an id that would spread.
     pub fn wants(&self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> bool {
         let Some(ty) = ty else { return false };
-        if config.plan.tunnel(ty).is_some() || self.naming.contains(&ty) {
+        if config.plan.tunnel(ty).is_some() || self.naming.get(ty.0 as usize) == Some(&true) {
             return true;
         }
         let ids = self.calls.get(&frame.lane.call);
@@ -128,13 +130,20 @@ impl Joins {
             self.tree = tree;
         }
         self.tell_siblings(config, frame);
-        let mut ids = self.calls.get(&call).cloned().unwrap_or_default();
-        for id in ids.clone() {
-            if let Some(channel) = self.channels.get(&id) {
-                ids.extend(channel.spread.iter().cloned());
-            }
+        Joined { ids: self.ids_of_call(call), inner }
+    }
+
+    fn ids_of_call(&mut self, call: u64) -> Arc<[Id]> {
+        if let Some((last, ids)) = &self.last
+            && *last == call
+        {
+            return ids.clone();
         }
-        Joined { ids, inner }
+        let own = self.calls.get(&call).map_or(&[][..], Vec::as_slice);
+        let spread = own.iter().filter_map(|id| self.channels.get(id)).flat_map(|channel| &channel.spread);
+        let ids: Arc<[Id]> = own.iter().chain(spread).cloned().collect();
+        self.last = Some((call, ids.clone()));
+        ids
     }
 
     fn named_by_headers(&mut self, config: &Config, frame: &Frame) {
@@ -170,11 +179,13 @@ impl Joins {
                 && let Some(oldest) = self.order.pop_front()
             {
                 self.calls.remove(&oldest);
+                self.last = None;
             }
         }
         let ids = self.calls.entry(call).or_default();
         if !ids.contains(&id) && ids.len() < 8 {
             ids.push(id);
+            self.last = None;
         }
     }
 
@@ -187,6 +198,7 @@ impl Joins {
             if let Some(channel) = self.channels.get_mut(channel)
                 && !channel.spread.iter().any(|(namespace, _)| *namespace == id.0)
             {
+                self.last = None;
                 channel.spread.push(id.clone());
             }
         }

@@ -1,6 +1,7 @@
 //! Loads schemas from .proto files, descriptor sets and the set that is built in.
 //! Never looks outside the roots it is given.
 
+mod cache;
 mod edition;
 mod graph;
 mod graph_options;
@@ -35,6 +36,8 @@ pub struct Sources {
     /// Whether an import that cannot be found is taken as an empty file; custom options are
     /// then not read. Types that only the missing file defines are still an error.
     pub allow_missing_imports: bool,
+    /// A folder of the user's own in which compiled .proto files are kept between runs.
+    pub cache: Option<PathBuf>,
 }
 
 /// A schema, and what was left out of it.
@@ -70,7 +73,19 @@ pub fn descriptor_set(sources: &Sources) -> Result<(Vec<u8>, Vec<Error>), Error>
 fn layers(sources: &Sources, warnings: &mut Vec<Error>) -> Result<Vec<Layer>, Error> {
     let mut layers = Vec::new();
     if !sources.roots.is_empty() || !sources.protos.is_empty() {
-        let files = graph::compile(sources, warnings)?;
+        let place = cache::place(sources);
+        let kept = place.as_deref().and_then(cache::read);
+        let files = match kept {
+            Some(files) => files,
+            None => {
+                let files = graph::compile(sources, warnings)?;
+                // What there is to warn of has to be said each time.
+                if let (Some(place), true) = (place, warnings.is_empty()) {
+                    cache::write(&place, &files);
+                }
+                files
+            }
+        };
         layers.push(Layer { files, strict: true });
     }
     for path in &sources.descriptor_sets {

@@ -40,6 +40,7 @@ pub(super) struct Input {
     given: u64,
     bomb: Option<Bomb>,
     spare: Arc<Mutex<Vec<Vec<u8>>>>,
+    stop: Option<Arc<AtomicBool>>,
     ended: bool,
 }
 
@@ -71,7 +72,8 @@ impl Input {
     /// Over any reader; looks at its first bytes to undo compression.
     pub(super) fn from_reader(raw: Box<dyn Read + Send>, options: &Options) -> io::Result<Self> {
         let (failed, taken) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let mut raw = Counted { raw, failed: failed.clone(), taken: taken.clone() };
+        let all = options.taken.clone();
+        let mut raw = Counted { raw, failed: failed.clone(), taken: taken.clone(), all };
         let mut head = Vec::new();
         while head.len() < ZSTD.len() {
             let mut bytes = [0; ZSTD.len()];
@@ -93,7 +95,16 @@ impl Input {
         };
         let limits = &options.limits;
         let bomb = (zstd || gzip).then_some(Bomb { ratio: limits.max_ratio, floor: limits.ratio_floor });
-        Ok(Self { from, failed, taken, given: 0, bomb, spare: Arc::default(), ended: false })
+        Ok(Self {
+            from,
+            failed,
+            taken,
+            given: 0,
+            bomb,
+            spare: Arc::default(),
+            stop: options.stop.clone(),
+            ended: false,
+        })
     }
 
     /// Bytes handed out so far.
@@ -108,7 +119,8 @@ impl Input {
 
     /// The next block; waits for it. `Err` only where the raw input fails.
     pub(super) fn next(&mut self) -> io::Result<Step> {
-        if self.ended {
+        let stopped = self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+        if self.ended || stopped && self.given > 0 {
             return Ok(Step::End);
         }
         let recycled = self.spare.lock().ok().and_then(|mut spare| spare.pop());
@@ -171,13 +183,18 @@ struct Counted {
     raw: Box<dyn Read + Send>,
     failed: Arc<AtomicBool>,
     taken: Arc<AtomicU64>,
+    all: Option<Arc<AtomicU64>>,
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.raw.read(buffer);
         match &read {
-            Ok(length) => drop(self.taken.fetch_add(*length as u64, Ordering::Relaxed)),
+            Ok(length) => {
+                for count in [Some(&self.taken), self.all.as_ref()].into_iter().flatten() {
+                    count.fetch_add(*length as u64, Ordering::Relaxed);
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => self.failed.store(true, Ordering::Relaxed),
         }

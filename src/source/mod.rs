@@ -34,7 +34,7 @@ mod whole;
 mod wire;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use bytes::Bytes;
 
@@ -139,8 +139,10 @@ pub struct Options {
     pub typed: bool,
     /// Whether to wait for more at the end of a regular file (`--follow`).
     pub follow: bool,
-    /// Ends the waiting when set.
+    /// Ends the input when set.
     pub stop: Option<Arc<AtomicBool>>,
+    /// Where the bytes are counted that are read of all captures, before compression is undone.
+    pub taken: Option<Arc<AtomicU64>>,
     /// The limits of the run.
     pub limits: Limits,
     /// The counter of connections, shared by all captures of a run.

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::io::Read;
 use std::path::Path;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use bytes::Bytes;
 
@@ -136,6 +137,11 @@ impl Reader {
         let more = self.queue.len().min(most.saturating_sub(1));
         out.extend(self.queue.drain(..more));
         Ok(true)
+    }
+
+    /// What ends the reading when it is set.
+    pub fn stop(&self) -> Option<Arc<AtomicBool>> {
+        self.options.stop.clone()
     }
 
     /// The format, named or found.

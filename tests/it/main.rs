@@ -5,6 +5,7 @@ mod diff;
 mod filters;
 mod house;
 mod jsonl;
+mod lanes;
 mod live;
 mod packet_cases;
 mod packets;

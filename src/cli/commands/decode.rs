@@ -78,6 +78,8 @@ pub fn run(args: Decode) -> Result<Exit> {
     }
     output.out.flush()?;
     let failed = output.failed || output.jq_failed || captures.failed;
+    // The program ends here: its many small pieces need not be given back one by one.
+    std::mem::forget(config);
     if !args.output.quiet {
         summarize(&summary);
     }

@@ -15,13 +15,17 @@ const MAX_IDS: usize = 16;
 impl Worker {
     /// Ids of the call first, then those that the message holds.
     pub(super) fn ids(&mut self, config: &Config, job: &Job, decoded: &mut Decoded) {
-        let mut all = job.joined.ids.clone();
-        if let Some(met) = self.met.take() {
-            all.extend(met);
-        } else if decoded.ty.is_some() {
-            ids_of(config, &self.tree, &decoded.payload, &mut all);
-        }
-        for (namespace, value) in all {
+        let own = match self.met.take() {
+            Some(met) => met,
+            None => {
+                let mut found = Vec::new();
+                if decoded.ty.is_some() {
+                    ids_of(config, &self.tree, &decoded.payload, &mut found);
+                }
+                found
+            }
+        };
+        for (namespace, value) in job.joined.ids.iter().cloned().chain(own) {
             let Some(namespace) = config.plan.namespaces.get(usize::from(namespace)) else { continue };
             match decoded.ids.iter_mut().find(|(key, _)| *key == namespace.key) {
                 Some((_, values)) if values.contains(&value) || values.len() >= MAX_IDS => {}

@@ -72,6 +72,11 @@ pub(super) fn named(protos: &[PathBuf], roots: &mut Vec<PathBuf>) -> Result<Vec<
     Ok(entries)
 }
 
+/// Whether a file lies below one of the roots.
+pub(super) fn lies_below(path: &Path, roots: &[PathBuf]) -> bool {
+    roots.iter().any(|root| import_name(path, root).is_some())
+}
+
 fn import_name(path: &Path, root: &Path) -> Option<String> {
     let skip_dot = |p: &Path| -> PathBuf { p.components().filter(|c| *c != Component::CurDir).collect() };
     let (plain_path, plain_root) = (skip_dot(path), skip_dot(root));
