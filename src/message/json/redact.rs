@@ -1,6 +1,8 @@
 //! What is hidden: secret fields, credentials inside text, and copies of messages that hold a secret.
 //! Never shows what it cannot tell: bytes that broke off a type with secrets are hidden whole.
 
+use smallvec::SmallVec;
+
 use crate::{
     base::{Code, Limits, Severity, secret},
     message::{NodeKind, Tree, decode::decode, guess, path_of, wire},
@@ -210,7 +212,13 @@ fn secret_message(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<
     let inner = inner.filter(|ty| schema.ty(*ty).reaches_secret);
     let mut tree = Tree::new();
     let mut findings = Vec::new();
+    let numbers = numbers(bytes);
+    let knows = |ty: TypeId| numbers.iter().all(|n| schema.ty(ty).index_of(*n).is_some());
     inner.iter().chain(schema.secret_roots()).copied().find(|ty| {
+        // A type that lacks one of the outermost fields cannot decode cleanly.
+        if Some(*ty) != inner && !knows(*ty) {
+            return false;
+        }
         findings.clear();
         decode(schema, Some(*ty), bytes, limits, &mut tree, &mut findings);
         let clean =
@@ -218,6 +226,19 @@ fn secret_message(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<
         // What the schema says lies here needs no proof by a clean decode.
         (clean || Some(*ty) == inner) && has_secret(schema, &tree)
     })
+}
+
+/// The numbers of a message's outermost fields: the first few.
+fn numbers(bytes: &[u8]) -> SmallVec<[u32; 16]> {
+    let (mut out, mut at) = (SmallVec::new(), 0);
+    while at < bytes.len() && out.len() < 16 {
+        let Ok(((number, ..), next)) = wire::field(bytes, at, bytes.len()) else { break };
+        if !out.contains(&number) {
+            out.push(number);
+        }
+        at = next;
+    }
+    out
 }
 
 /// Whether a secret field is set somewhere, or a message in which one can lie broke off.
