@@ -37,6 +37,7 @@ pub fn run() -> ExitCode {
         Command::Stats(args) => commands::stats::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Blobs(args) => commands::blobs::run(args),
+        Command::Export(args) => commands::export::run(args),
         Command::Encode(args) => commands::encode::run(args),
         Command::Schema(args) => commands::schema::run(args),
         Command::Dialect(args) => commands::dialect::run(args),
