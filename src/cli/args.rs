@@ -237,6 +237,12 @@ pub struct Export {
 pub enum ExportTo {
     /// A report for a browser, in one file
     Html,
+    /// A trace for ui.perfetto.dev and Chrome (JSON)
+    Perfetto,
+    /// A sequence diagram for a README or an issue
+    Mermaid,
+    /// Spans for Jaeger, Tempo or a collector (OpenTelemetry's JSON)
+    Otlp,
 }
 
 /// `encode`.

@@ -14,7 +14,7 @@ use rpcshark::session::{Event, Session};
 use rpcshark::source;
 use rpcshark::view::Item;
 use rpcshark::view::export::html::{self, Detail, Left};
-use rpcshark::view::export::{Frame, Story};
+use rpcshark::view::export::{Frame, Story, mermaid, otlp, perfetto};
 use rpcshark::view::text::label::{Label, label};
 
 use crate::cli::args::{Export, ExportTo, OutputOptions};
@@ -153,6 +153,13 @@ impl Collected<'_> {
                     secrets: self.config.show_secrets,
                 };
                 html::write(story, &self.details, &left, &mut *out)?;
+            }
+            ExportTo::Perfetto => perfetto::write(story, &mut *out)?,
+            ExportTo::Mermaid => mermaid::write(story, &mut *out)?,
+            ExportTo::Otlp => {
+                if otlp::write(story, &mut *out)? == 0 {
+                    report::line("warning: no span is written: the capture has no times");
+                }
             }
         }
         Ok(out.flush()?)

@@ -2,6 +2,9 @@
 //! Never reads a capture, never correlates: what it is given is final.
 
 pub mod html;
+pub mod mermaid;
+pub mod otlp;
+pub mod perfetto;
 mod story;
 
 use std::sync::Arc;

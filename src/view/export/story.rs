@@ -63,6 +63,9 @@ impl<'a> Story<'a> {
 
     /// The run that a run is part of, or retries.
     pub fn run_around(&self, run: &Stage) -> Option<u32> {
+        if run.points_to.is_empty() {
+            return None;
+        }
         let is_it = |s: &Stage| self.is_run(s) && s.id.as_ref().is_some_and(|id| run.points_to.contains(id));
         self.model.stages.iter().position(is_it).map(|at| at as u32)
     }
@@ -86,10 +89,12 @@ impl<'a> Story<'a> {
         let stages = &self.model.stages;
         let mut runs: Vec<Run<'a>> = Vec::new();
         let mut place: HashMap<u32, usize> = HashMap::new();
+        let outcomes: HashMap<u32, &Outcome> =
+            self.model.outcomes.iter().filter_map(|o| Some((o.stage?, o))).collect();
         for (number, stage) in stages.iter().enumerate().filter(|(_, s)| self.is_run(s)) {
             place.insert(number as u32, runs.len());
             let around = stage.parent.and_then(|p| stages.get(p as usize));
-            let outcome = self.model.outcomes.iter().find(|o| o.stage == Some(number as u32));
+            let outcome = outcomes.get(&(number as u32)).copied();
             runs.push(Run {
                 stage: number as u32,
                 is: stage,

@@ -59,7 +59,7 @@ pub fn secret_spans(item: &Item<'_>, schema: &Schema) -> Vec<Range<usize>> {
     // Where a secret was found that no field bears, as in the JSON of an end, all of the bytes may hold it.
     let untyped = item.decoded.ty.is_none();
     if untyped && memchr::memmem::find(&item.decoded.message, REDACTED.as_bytes()).is_some() {
-        return Vec::from([0..payload.len()]);
+        return std::iter::once(0..payload.len()).collect();
     }
     let Some(tree) = decoded(item, schema) else { return Vec::new() };
     let mut spans = Vec::new();
