@@ -1,6 +1,7 @@
 //! Schemas: descriptors compiled once to flat tables, looked up by number.
 //! Never reads a capture; an error here is the operator's, with its place.
 
+mod compare;
 mod compile;
 mod descriptor;
 mod error;
@@ -16,8 +17,9 @@ use std::{
 
 use crate::base::text::nearest;
 
+pub use compare::{Change, Sort, compare};
 pub use error::{Details, Error};
-pub use load::{Loaded, Sources, load};
+pub use load::{Loaded, Sources, descriptor_set, load};
 pub use plan::{
     Annotation, Cardinality, Encoding, EnumId, EnumPlan, FieldId, FieldPlan, Inner, Kind, Method, Nested,
     OneofPlan, Presence, TypeId, TypePlan, WellKnown,

@@ -15,6 +15,7 @@ mod run;
 mod secrets;
 mod session;
 mod sessions;
+mod shell;
 mod supply;
 
 /// Command lines as a person sees them.
