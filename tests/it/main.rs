@@ -3,6 +3,7 @@
 mod cases;
 mod diff;
 mod filters;
+mod fuzz;
 mod house;
 mod jsonl;
 mod live;
@@ -11,9 +12,11 @@ mod packets;
 mod reference;
 mod roundtrip;
 mod run;
+mod secrets;
 mod session;
 mod sessions;
 mod shell;
+mod supply;
 
 /// Command lines as a person sees them.
 #[test]
