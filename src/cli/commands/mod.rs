@@ -11,5 +11,6 @@ pub mod encode;
 pub mod export;
 pub mod follow;
 pub mod schema;
+pub mod shell;
 pub mod stats;
 pub mod timeline;

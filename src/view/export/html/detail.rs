@@ -88,16 +88,20 @@ fn spans(spans: &[Range<usize>], out: &mut Vec<u8>) {
 fn nodes(item: &Item<'_>, schema: &Schema, limits: &Limits, fields: &Tree, out: &mut Vec<u8>) {
     let payload = &item.decoded.payload;
     let options = JsonOptions { expand: Expand::All, redact: !item.show_secrets, ..JsonOptions::new(limits) };
-    // The messages around the field.
-    let mut around: Vec<u32> = Vec::new();
-    let mut at = 0;
+    let mut hidden_to = 0;
     let mut count = 0;
     out.push(b'[');
-    while let Some(node) = fields.node(at) {
-        around.truncate(usize::from(node.depth));
-        let parent = around.last().copied().unwrap_or(Tree::ROOT);
-        let field = fields.type_of(parent).and_then(|ty| schema.ty(ty).field(node.field));
-        let hide = !item.show_secrets && tree::hidden(schema, field, node, payload);
+    for (at, node, parent) in fields.walk() {
+        if at < hidden_to {
+            continue;
+        }
+        let plan = fields.type_of(parent).map(|ty| schema.ty(ty));
+        let field = plan.and_then(|plan| plan.field(node.field));
+        let hide = !item.show_secrets && tree::hidden(schema, plan, node, payload);
+        if hide {
+            // What is in a secret is as secret.
+            hidden_to = node.next;
+        }
         out.extend_from_slice(if count > 0 { b",[" } else { b"[" });
         count += 1;
         push_number(out, node.depth);
@@ -135,10 +139,6 @@ fn nodes(item: &Item<'_>, schema: &Schema, limits: &Limits, fields: &Tree, out: 
         if count >= MAX_NODES {
             break;
         }
-        if node.kind == NodeKind::Message && !hide {
-            around.push(at);
-        }
-        at = if hide { node.next.max(at + 1) } else { at + 1 };
     }
     out.push(b']');
 }
