@@ -22,5 +22,5 @@ mod supply;
 /// Command lines as a person sees them.
 #[test]
 fn command_lines() {
-    trycmd::TestCases::new().case("tests/cmd/*.trycmd");
+    trycmd::TestCases::new().case("tests/cmd/*.trycmd").case("docs/*-TUTORIAL.md");
 }
