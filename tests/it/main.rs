@@ -7,6 +7,7 @@ mod filters;
 mod fuzz;
 mod house;
 mod jsonl;
+mod laws;
 mod live;
 mod packet_cases;
 mod packets;
