@@ -1,12 +1,16 @@
 //! The command line as typed.
 //! Never looks at the environment, a file or the terminal; `setup` settles all that.
 
+mod timeline;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
 use super::completion;
+
+pub use timeline::Timeline;
 
 /// Inspect captured Connect, gRPC and gRPC-Web traffic.
 ///
@@ -45,9 +49,9 @@ pub enum Command {
     ///
     /// A drawing on a terminal, one event a line (JSON) when piped.
     #[command(
-        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'"
+        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'\n  rpcshark timeline --at 46 session.pcap"
     )]
-    Timeline(Correlate),
+    Timeline(Timeline),
     /// Print what was said: text, thinking, shell output, tool arguments
     #[command(
         after_help = "Examples:\n  rpcshark follow session.har\n  rpcshark follow --stream shell session.pcap"
@@ -130,7 +134,7 @@ pub struct Decode {
     pub output: OutputOptions,
 }
 
-/// `timeline`, `stats`.
+/// What `timeline` and `stats` take.
 #[derive(Args, Debug)]
 pub struct Correlate {
     /// Capture files or folders; `-` is standard input

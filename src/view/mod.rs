@@ -6,6 +6,7 @@ pub mod events;
 pub mod fields;
 pub mod jsonl;
 pub mod redact;
+pub mod state;
 pub mod text;
 
 use std::sync::Arc;

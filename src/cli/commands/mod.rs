@@ -11,5 +11,6 @@ pub mod encode;
 pub mod follow;
 pub mod schema;
 pub mod shell;
+mod state;
 pub mod stats;
 pub mod timeline;
