@@ -8,7 +8,7 @@ pub mod label;
 mod short;
 pub mod state;
 pub mod timeline;
-mod tree;
+pub(crate) mod tree;
 
 use std::fmt::Write;
 
