@@ -2,6 +2,7 @@
 //! Never looks at the environment, a file or the terminal; `setup` settles all that.
 
 mod export;
+mod timeline;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,8 @@ use clap_complete::ArgValueCompleter;
 pub use export::{Export, ExportTo};
 
 use super::completion;
+
+pub use timeline::Timeline;
 
 /// Inspect captured Connect, gRPC and gRPC-Web traffic.
 ///
@@ -49,9 +52,9 @@ pub enum Command {
     ///
     /// A drawing on a terminal, one event a line (JSON) when piped.
     #[command(
-        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'"
+        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'\n  rpcshark timeline --at 46 session.pcap"
     )]
-    Timeline(Correlate),
+    Timeline(Timeline),
     /// Print what was said: text, thinking, shell output, tool arguments
     #[command(
         after_help = "Examples:\n  rpcshark follow session.har\n  rpcshark follow --stream shell session.pcap"
@@ -141,7 +144,7 @@ pub struct Decode {
     pub output: OutputOptions,
 }
 
-/// `timeline`, `stats`.
+/// What `timeline` and `stats` take.
 #[derive(Args, Debug)]
 pub struct Correlate {
     /// Capture files or folders; `-` is standard input

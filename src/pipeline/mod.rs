@@ -93,6 +93,8 @@ pub struct Job {
     pub joined: joins::Joined,
     /// Times that relative and delta times count from.
     pub clock: (Option<Timestamp>, Option<Timestamp>),
+    /// Whether its time is its own, and not that of a whole body.
+    pub timed: bool,
 }
 
 /// What renders a frame: appends its bytes. Runs on any thread.
