@@ -1,12 +1,19 @@
 //! The command line as typed.
 //! Never looks at the environment, a file or the terminal; `setup` settles all that.
 
+mod export;
+mod timeline;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
 use clap_complete::ArgValueCompleter;
+pub use export::{Export, ExportTo};
 
 use super::completion;
+
+pub use timeline::Timeline;
 
 /// Inspect captured Connect, gRPC and gRPC-Web traffic.
 ///
@@ -45,9 +52,9 @@ pub enum Command {
     ///
     /// A drawing on a terminal, one event a line (JSON) when piped.
     #[command(
-        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'"
+        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'\n  rpcshark timeline --at 46 session.pcap"
     )]
-    Timeline(Correlate),
+    Timeline(Timeline),
     /// Print what was said: text, thinking, shell output, tool arguments
     #[command(
         after_help = "Examples:\n  rpcshark follow session.har\n  rpcshark follow --stream shell session.pcap"
@@ -70,6 +77,13 @@ pub enum Command {
     Check(Check),
     /// List the blobs of a capture, check their hashes, write them out
     Blobs(Blobs),
+    /// Write a session for other programs: a report, a trace, a diagram
+    ///
+    /// To standard output, or to a file with -o. See docs/EXPORT.md.
+    #[command(after_help = "Examples:\n  rpcshark export --to html -o report.html session.pcap\n  \
+                            rpcshark export --to perfetto session.har > trace.json\n  \
+                            rpcshark export --to mermaid session.pcap >> README.md")]
+    Export(Export),
     /// Write records or messages in JSON back to bytes
     ///
     /// Reads what decode prints with --expand none (or carrier) and --show-secrets, a record a line, spread over
@@ -130,7 +144,7 @@ pub struct Decode {
     pub output: OutputOptions,
 }
 
-/// `timeline`, `stats`.
+/// What `timeline` and `stats` take.
 #[derive(Args, Debug)]
 pub struct Correlate {
     /// Capture files or folders; `-` is standard input

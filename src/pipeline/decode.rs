@@ -17,6 +17,7 @@ use crate::pdu::{Frame, Role};
 use crate::query::Stage;
 use crate::schema::{Schema, TypeId};
 use crate::session::digest::{self, Carried};
+use crate::session::status;
 use crate::session::{Digest, Status};
 use crate::view::{Decoded, Item};
 
@@ -189,6 +190,9 @@ impl Worker {
             .then(|| frame.offset + if frame.flags.is_some() { 5 } else { 0 });
         let carried = decoded.carrier.is_some();
         decoded.findings.extend(new.into_iter().map(|f| place(f, base, carried)));
+        if !config.show_secrets {
+            decoded.findings.iter_mut().for_each(mask);
+        }
         self.ids(config, job, &mut decoded);
         decoded
     }
@@ -285,20 +289,30 @@ impl Worker {
                 *text = hidden.into();
             }
         };
-        digest.titles.iter_mut().for_each(|(_, _, text)| masked(text));
+        digest.titles.iter_mut().for_each(|title| masked(&mut title.text));
         digest.endings.iter_mut().filter_map(|(_, reason)| reason.as_mut()).for_each(masked);
         if let Some(status) = &mut digest.status {
             masked(&mut status.message);
+            for detail in &mut status.details {
+                if let Some(hidden) = secret::mask_text(detail) {
+                    *detail = hidden;
+                }
+            }
         }
         digest
     }
 
     fn said(&self, config: &Config, job: &Job, decoded: &Decoded) -> Digest {
         match &job.frame.role {
-            Role::EndStream | Role::Error => Digest::end(Status::from_json(&decoded.payload)),
+            Role::EndStream | Role::Error => {
+                let details = status::details(&config.schema, &config.plan, &decoded.message);
+                Digest::end(Status { details, ..Status::from_json(&decoded.payload) })
+            }
             Role::Trailers(headers) => {
                 let fields = headers.fields.iter().map(|h| (h.name.as_str(), h.value.as_str()));
-                Status::from_trailers(fields).map_or_else(Digest::default, Digest::end)
+                let details = || status::details(&config.schema, &config.plan, &decoded.message);
+                let end = |status| Digest::end(Status { details: details(), ..status });
+                Status::from_trailers(fields).map_or_else(Digest::default, end)
             }
             Role::Message | Role::Decoded => {
                 let mut digest = match decoded.ty {
@@ -435,6 +449,15 @@ fn kind(config: &Config, ty: TypeId, branch: &str) -> String {
             format!("{oneof}.{branch}")
         }
         branch => branch.to_owned(),
+    }
+}
+
+/// Hides credentials that a finding quotes.
+pub fn mask(finding: &mut Finding) {
+    for text in [Some(&mut finding.text), finding.path.as_mut()].into_iter().flatten() {
+        if let Some(hidden) = secret::mask_text(text) {
+            *text = hidden;
+        }
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Schema {
     snake_names: OnceLock<NameMap<Arc<str>, Option<TypeId>>>,
     /// Hash of a field's name → the field, sorted. Made when first asked for.
     fields_by_name: OnceLock<Box<[(u64, FieldId)]>>,
+    /// What carriers carry, by the number in their annotation.
+    carried: Vec<Vec<TypeId>>,
     /// Roots in which a secret can lie, well-known types left out.
     secret_roots: Vec<TypeId>,
     /// Whether some field is annotated as an id.
@@ -175,6 +177,20 @@ impl Schema {
     /// A nested encoding by its number.
     pub fn nested(&self, number: u16) -> Option<Nested> {
         self.nested.get(usize::from(number)).copied()
+    }
+
+    /// Declares what the payload of a carrier can be: the types for the number in [`Annotation::carrier`].
+    pub fn carry(&mut self, number: u16, types: Vec<TypeId>) {
+        let at = usize::from(number);
+        if self.carried.len() <= at {
+            self.carried.resize(at + 1, Vec::new());
+        }
+        self.carried[at] = types;
+    }
+
+    /// What a carrier's payload can be, the likeliest first.
+    pub fn carried(&self, number: u16) -> &[TypeId] {
+        self.carried.get(usize::from(number)).map_or(&[], Vec::as_slice)
     }
 
     /// Whether some field is annotated as an id.

@@ -1,23 +1,29 @@
 //! One test binary: rules of the house, laws, and stories over fixtures.
 
 mod cases;
+mod correlation;
 mod diff;
+mod export;
 mod filters;
+mod fuzz;
 mod house;
 mod jsonl;
 mod lanes;
+mod laws;
 mod live;
 mod packet_cases;
 mod packets;
 mod reference;
 mod roundtrip;
 mod run;
+mod secrets;
 mod session;
 mod sessions;
 mod shell;
+mod supply;
 
 /// Command lines as a person sees them.
 #[test]
 fn command_lines() {
-    trycmd::TestCases::new().case("tests/cmd/*.trycmd");
+    trycmd::TestCases::new().case("tests/cmd/*.trycmd").case("docs/*-TUTORIAL.md");
 }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::{
     base::{Limits, secret},
     message::{IdValue, MAX_DEPTH, json, wkt},
-    schema::{Kind, Schema, TypeId},
+    schema::{Kind, Schema, TypeId, is_secret_name},
 };
 
 use super::{
@@ -291,7 +291,11 @@ impl<'a, 'o> Walk<'a, 'o> {
             match key {
                 Raw::Range(from, to) => {
                     let bytes = self.payload.get(from..to)?;
-                    if self.redact && secret::mask(bytes).is_some() || !text::push(self.out, bytes) {
+                    // What stands under the name of a credential is hidden.
+                    let hides = |key: &[u8]| std::str::from_utf8(key).map_or(true, is_secret_name);
+                    if self.redact && (hides(bytes) || secret::mask(bytes).is_some())
+                        || !text::push(self.out, bytes)
+                    {
                         return None;
                     }
                 }
@@ -340,8 +344,7 @@ impl<'a, 'o> Walk<'a, 'o> {
                 if bytes.iter().all(u8::is_ascii_hexdigit) {
                     return None;
                 }
-                let end = bytes.iter().rposition(|b| *b != b'=').map_or(0, |at| at + 1);
-                if json::holds_secret(self.schema, self.limits, bytes.get(..end)?) {
+                if json::hides_encoded(self.schema, self.limits, bytes) {
                     return None;
                 }
             }

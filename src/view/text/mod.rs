@@ -6,8 +6,9 @@ mod head;
 mod hex;
 pub mod label;
 mod short;
+pub mod state;
 pub mod timeline;
-mod tree;
+pub(crate) mod tree;
 
 use std::fmt::Write;
 
