@@ -109,8 +109,15 @@ fn fits(before: Option<&[u8]>, after: Option<&[u8]>) -> bool {
         }
         [b':', ..] => {
             let end = before.iter().rposition(|b| !is_space(*b)).map_or(0, |at| at + 1);
-            let Some(name) = before.get(..end).and_then(|b| b.strip_suffix(b"\"")) else { return false };
-            NAMES.iter().any(|known| {
+            let mut name = before.get(..end).unwrap_or_default();
+            // A quote, itself escaped where the text is inside a JSON string; a header has none.
+            let quoted = name.strip_suffix(b"\"");
+            name = quoted.unwrap_or(name);
+            while let Some(less) = name.strip_suffix(b"\\") {
+                name = less;
+            }
+            let known = if quoted.is_some() { &NAMES[..] } else { &[b"authorization".as_slice()] };
+            known.iter().any(|known| {
                 let tail = name.len().checked_sub(known.len()).and_then(|at| name.get(at..));
                 tail.is_some_and(|tail| tail.eq_ignore_ascii_case(known))
             })
@@ -211,6 +218,9 @@ mod tests {
             "Password",
             "refresh-token",
             "AUTHORIZATION",
+            "Authorization",
+            "basic ",
+            "\\",
             "client_secret",
             " : ",
             ":",
