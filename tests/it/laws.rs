@@ -132,8 +132,12 @@ static MESSAGES: LazyLock<Vec<(TypeId, Vec<u8>)>> = LazyLock::new(|| {
                 .expect("nothing is written");
         }
     });
-    let messages: Vec<_> =
-        found.into_inner().expect("no panic").into_iter().map(|(ty, wire)| (TypeId(ty), wire)).collect();
+    let messages: Vec<_> = found
+        .into_inner()
+        .expect("no panic")
+        .into_iter()
+        .map(|(ty, wire)| (TypeId(ty), wire.to_vec()))
+        .collect();
     assert!(messages.len() > 300, "{} messages", messages.len());
     messages
 });

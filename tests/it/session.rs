@@ -115,7 +115,7 @@ fn tell(file: &Path, protos: Option<&Path>, end: End) -> Story {
     let render = |item: &Item<'_>, job: &Job, _: &mut Vec<u8>| {
         let digest = digest_of(&config, item, job);
         let (lane, time) = (item.frame.lane.clone(), item.frame.time);
-        let one = Seen { number: item.number, lane, time, ids: job.joined.ids.clone(), digest };
+        let one = Seen { number: item.number, lane, time, ids: job.joined.ids.to_vec(), digest };
         seen.lock().expect("one thread").push(one);
     };
     let reader = Reader::open(file, &source::Options::default()).expect("a capture");

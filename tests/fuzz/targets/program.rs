@@ -68,8 +68,8 @@ pub struct Frames {
 }
 
 impl Sink for Frames {
-    fn frames(&mut self, rendered: &[Vec<u8>]) -> io::Result<bool> {
-        rendered.iter().for_each(|frame| self.out.extend_from_slice(frame));
+    fn frames(&mut self, rendered: &pipeline::Rendered) -> io::Result<bool> {
+        self.out.extend_from_slice(rendered.bytes());
         Ok(true)
     }
 
