@@ -52,6 +52,8 @@ pub struct Limits {
     pub max_blobs: usize,
     /// Content of blobs that is kept, in bytes.
     pub max_blob_bytes: u64,
+    /// Longest input from a pipe that is kept where it has to be read twice, in bytes.
+    pub max_kept: u64,
 }
 
 impl Default for Limits {
@@ -80,6 +82,7 @@ impl Default for Limits {
             max_text: 64 << 20,
             max_blobs: 65_536,
             max_blob_bytes: 64 << 20,
+            max_kept: 1 << 30,
         }
     }
 }

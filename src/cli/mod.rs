@@ -7,6 +7,7 @@ mod commands;
 mod exit;
 mod expression;
 mod jq;
+mod records;
 mod report;
 mod setup;
 mod terminal;

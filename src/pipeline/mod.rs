@@ -7,6 +7,7 @@
 //! ```
 
 mod batch;
+mod chosen;
 mod decode;
 mod feed;
 mod filter;
@@ -14,6 +15,7 @@ mod joins;
 mod logged;
 mod named;
 mod typing;
+mod verdicts;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,8 +28,10 @@ use crate::schema::{Schema, TypeId};
 use crate::view::Item;
 
 pub use batch::{Correlated, Sink, Summary, run};
+pub use chosen::Chosen;
 pub use feed::Feed;
 pub use filter::Seen;
+pub use verdicts::{Frames, Verdicts};
 
 /// How far encodings inside fields are opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
