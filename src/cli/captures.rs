@@ -26,7 +26,9 @@ impl Kept {
             let name = || format!("cannot read {}", setup::shown(path));
             let input: Box<dyn Read> = match path.metadata() {
                 _ if path == Path::new("-") => Box::new(io::stdin().lock()),
-                Ok(meta) if !meta.is_file() && !meta.is_dir() => Box::new(File::open(path).with_context(name)?),
+                Ok(meta) if !meta.is_file() && !meta.is_dir() => {
+                    Box::new(File::open(path).with_context(name)?)
+                }
                 _ => continue,
             };
             let mut bytes = Vec::new();

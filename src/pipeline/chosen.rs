@@ -32,7 +32,12 @@ pub struct Chosen<'a> {
 
 impl<'a> Chosen<'a> {
     /// In front of `inner`. `known` are the frames that pass, where the filter needs the whole capture to tell.
-    pub fn new(config: &'a Config, filter: &'a Filter, known: Option<&'a Frames>, inner: &'a mut dyn Sink) -> Self {
+    pub fn new(
+        config: &'a Config,
+        filter: &'a Filter,
+        known: Option<&'a Frames>,
+        inner: &'a mut dyn Sink,
+    ) -> Self {
         Self {
             config,
             filter,
@@ -62,9 +67,12 @@ impl<'a> Chosen<'a> {
     /// Whether an event is about a frame that passed; `None`: not yet.
     fn concerns(&self, event: &Event) -> Option<bool> {
         let any = |frames: &[u64]| frames.iter().any(|f| self.passed.has(*f));
-        let run = |run: &Option<IdValue>| run.as_ref().is_some_and(|run| self.runs.contains(run)).then_some(true);
+        let run =
+            |run: &Option<IdValue>| run.as_ref().is_some_and(|run| self.runs.contains(run)).then_some(true);
         match event {
-            Event::Link(link) => Some(link.request.is_some_and(|f| self.passed.has(f)) || any(&link.responses)),
+            Event::Link(link) => {
+                Some(link.request.is_some_and(|f| self.passed.has(f)) || any(&link.responses))
+            }
             Event::Finding(notice) if !notice.frames.is_empty() => Some(any(&notice.frames)),
             Event::Finding(notice) if notice.run.is_some() => run(&notice.run),
             Event::Finding(notice) => Some(self.judged("", &notice.finding)),
@@ -82,7 +90,8 @@ impl<'a> Chosen<'a> {
     /// The events that pass by now, those that waited first.
     fn sift(&mut self, events: &[Event]) -> Vec<Event> {
         let mut out = Vec::new();
-        let waited = if std::mem::take(&mut self.news) { std::mem::take(&mut self.waiting) } else { Vec::new() };
+        let waited =
+            if std::mem::take(&mut self.news) { std::mem::take(&mut self.waiting) } else { Vec::new() };
         for event in waited.into_iter().chain(events.iter().cloned()) {
             match self.concerns(&event) {
                 Some(true) => out.push(event),

@@ -146,11 +146,7 @@ impl Sink for Verdicts<'_> {
 }
 
 /// The outcome of the run that a stage belongs to.
-fn outcome_of<'m>(
-    model: &Model,
-    outcomes: &HashMap<u32, &'m Outcome>,
-    stage: u32,
-) -> Option<&'m Outcome> {
+fn outcome_of<'m>(model: &Model, outcomes: &HashMap<u32, &'m Outcome>, stage: u32) -> Option<&'m Outcome> {
     let mut at = Some(stage);
     for _ in 0..DEPTH {
         let stage = at?;

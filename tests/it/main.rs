@@ -2,20 +2,26 @@
 
 mod cases;
 mod diff;
+mod export;
 mod filters;
+mod fuzz;
 mod house;
 mod jsonl;
+mod laws;
 mod live;
 mod packet_cases;
 mod packets;
 mod reference;
 mod roundtrip;
 mod run;
+mod secrets;
 mod session;
 mod sessions;
+mod shell;
+mod supply;
 
 /// Command lines as a person sees them.
 #[test]
 fn command_lines() {
-    trycmd::TestCases::new().case("tests/cmd/*.trycmd");
+    trycmd::TestCases::new().case("tests/cmd/*.trycmd").case("docs/*-TUTORIAL.md");
 }

@@ -62,7 +62,13 @@ pub fn run(args: Decode) -> Result<Exit> {
     }
     Ok(match failed {
         true => Exit::Unusable,
-        false if args.output.filter.is_some() && output.records.written == 0 && args.output.limit != Some(0) => Exit::No,
+        false
+            if args.output.filter.is_some()
+                && output.records.written == 0
+                && args.output.limit != Some(0) =>
+        {
+            Exit::No
+        }
         false if args.output.strict && summary.has_problems() => Exit::No,
         false => Exit::Done,
     })

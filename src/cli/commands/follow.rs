@@ -40,8 +40,7 @@ pub fn run(args: Follow) -> Result<Exit> {
         failed: false,
     };
     sink.records.begin()?;
-    let (_, failed) =
-        correlated::run(&config, &choice, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
+    let (_, failed) = correlated::run(&config, &choice, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
     sink.print()?;
     sink.records.end()?;
     Ok(if failed || sink.failed || sink.records.failed { Exit::Unusable } else { Exit::Done })

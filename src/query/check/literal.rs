@@ -110,7 +110,9 @@ fn record(ty: Type, literal: &Literal, names: Names<'_>) -> Result<Vec<Want>, Er
                 let near = nearest(text, names.pairs.iter().copied());
                 let error = Error::new(literal.span.clone(), format!("no pair is called '{}'", clean(text)));
                 Err(match near {
-                    None if !names.pairs.is_empty() => error.help(format!("there are {}", names.pairs.join(", "))),
+                    None if !names.pairs.is_empty() => {
+                        error.help(format!("there are {}", names.pairs.join(", ")))
+                    }
                     near => error.near(near),
                 })
             }
