@@ -1,12 +1,19 @@
 //! The command line as typed.
 //! Never looks at the environment, a file or the terminal; `setup` settles all that.
 
+mod export;
+mod timeline;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
 use clap_complete::ArgValueCompleter;
+pub use export::{Export, ExportTo};
 
 use super::completion;
+
+pub use timeline::Timeline;
 
 /// Inspect captured Connect, gRPC and gRPC-Web traffic.
 ///
@@ -45,9 +52,9 @@ pub enum Command {
     ///
     /// A drawing on a terminal, one event a line (JSON) when piped.
     #[command(
-        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'"
+        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'\n  rpcshark timeline --at 46 session.pcap"
     )]
-    Timeline(Correlate),
+    Timeline(Timeline),
     /// Print what was said: text, thinking, shell output, tool arguments
     #[command(
         after_help = "Examples:\n  rpcshark follow session.har\n  rpcshark follow --stream shell session.pcap"
@@ -137,7 +144,7 @@ pub struct Decode {
     pub output: OutputOptions,
 }
 
-/// `timeline`, `stats`.
+/// What `timeline` and `stats` take.
 #[derive(Args, Debug)]
 pub struct Correlate {
     /// Capture files or folders; `-` is standard input
@@ -247,42 +254,6 @@ pub struct Blobs {
     pub input: InputOptions,
     #[command(flatten)]
     pub output: OutputOptions,
-}
-
-/// `export`.
-#[derive(Args, Debug)]
-pub struct Export {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// What to write
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub to: ExportTo,
-    /// Write into this file [default: standard output]
-    #[arg(short = 'o', long, value_name = "OUT")]
-    pub output_file: Option<PathBuf>,
-    /// Write over a file that is there
-    #[arg(long)]
-    pub force: bool,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
-/// What `export` writes.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExportTo {
-    /// A report for a browser, in one file
-    Html,
-    /// A trace for ui.perfetto.dev and Chrome (JSON)
-    Perfetto,
-    /// A sequence diagram for a README or an issue
-    Mermaid,
-    /// Spans for Jaeger, Tempo or a collector (OpenTelemetry's JSON)
-    Otlp,
 }
 
 /// `encode`.

@@ -141,6 +141,10 @@ impl Sink for Chosen<'_> {
         self.inner.finished(session, &events)
     }
 
+    fn stopped(&mut self, session: &Session<'_>) -> io::Result<()> {
+        self.inner.stopped(session)
+    }
+
     fn idle(&mut self) -> io::Result<()> {
         self.inner.idle()
     }

@@ -6,6 +6,7 @@
 //!            one thread, capture order                └─ many threads      ┘  in order
 //! ```
 
+mod annotate;
 mod batch;
 mod chosen;
 mod decode;
@@ -27,6 +28,7 @@ use crate::query::Filter;
 use crate::schema::{Schema, TypeId};
 use crate::view::Item;
 
+pub use annotate::{Annotated, Comments, annotate};
 pub use batch::{Correlated, Sink, Summary, run};
 pub use chosen::Chosen;
 pub use feed::Feed;
@@ -95,6 +97,8 @@ pub struct Job {
     pub joined: joins::Joined,
     /// Times that relative and delta times count from.
     pub clock: (Option<Timestamp>, Option<Timestamp>),
+    /// Whether its time is its own, and not that of a whole body.
+    pub timed: bool,
 }
 
 /// What renders a frame: appends its bytes. Runs on any thread.

@@ -15,8 +15,9 @@ use rpcshark::view::text::label::{Label, label};
 use rpcshark::view::text::timeline::{self, Entry};
 use rpcshark::view::{Item, events};
 
-use crate::cli::args::{Correlate, Format};
+use crate::cli::args::{Format, Timeline};
 use crate::cli::commands::correlated;
+use crate::cli::commands::state;
 use crate::cli::exit::Exit;
 use crate::cli::records::{self, Records};
 use crate::cli::terminal;
@@ -27,7 +28,11 @@ const MAX_ENTRIES: usize = 1_000_000;
 const LINE: usize = 240;
 
 /// Runs the command.
-pub fn run(args: Correlate) -> Result<Exit> {
+pub fn run(args: Timeline) -> Result<Exit> {
+    let Timeline { at, common: args } = args;
+    if let Some(at) = at {
+        return state::run(at, &args);
+    }
     let format = records::settle_format(&args.output)?;
     let text = format == Format::Text;
     let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
@@ -43,7 +48,7 @@ pub fn run(args: Correlate) -> Result<Exit> {
             events::frame(item, out);
         }
     };
-    let mut sink = Timeline {
+    let mut sink = Drawn {
         records,
         plan: &config.plan,
         text,
@@ -62,7 +67,7 @@ pub fn run(args: Correlate) -> Result<Exit> {
     })
 }
 
-struct Timeline<'a> {
+struct Drawn<'a> {
     records: Records,
     plan: &'a Plan,
     text: bool,
@@ -73,7 +78,7 @@ struct Timeline<'a> {
     failed: bool,
 }
 
-impl Timeline<'_> {
+impl Drawn<'_> {
     /// Prints events; of a filtered drawing they are what is drawn.
     fn tell(&mut self, events: &[Event]) -> io::Result<bool> {
         if self.text {
@@ -126,7 +131,7 @@ impl Timeline<'_> {
     }
 }
 
-impl Sink for Timeline<'_> {
+impl Sink for Drawn<'_> {
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         if self.text {
             self.keep(frame);
