@@ -1,7 +1,7 @@
 //! The command line as typed.
 //! Never looks at the environment, a file or the terminal; `setup` settles all that.
 
-mod timeline;
+mod runs;
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use clap_complete::ArgValueCompleter;
 
 use super::completion;
 
-pub use timeline::Timeline;
+pub use runs::{Blobs, Check, Follow, Timeline};
 
 /// Inspect captured Connect, gRPC and gRPC-Web traffic.
 ///
@@ -155,23 +155,6 @@ pub struct Correlate {
     pub output: OutputOptions,
 }
 
-/// `follow`.
-#[derive(Args, Debug)]
-pub struct Follow {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// What to print: text, thinking, shell, args, another of the dialect's, or all
-    #[arg(long, value_name = "NAME", default_value = "text", value_delimiter = ',')]
-    pub stream: Vec<String>,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
 /// `diff`.
 #[derive(Args, Debug)]
 pub struct Diff {
@@ -204,23 +187,6 @@ pub struct Diff {
     pub output: OutputOptions,
 }
 
-/// `check`.
-#[derive(Args, Debug)]
-pub struct Check {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Exit with 1 where a finding is at this level or above
-    #[arg(long, value_enum, default_value = "error", value_name = "LEVEL")]
-    pub fail_on: FailOn,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
 /// `--fail-on`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailOn {
@@ -228,29 +194,6 @@ pub enum FailOn {
     Warning,
     /// Errors
     Error,
-}
-
-/// `blobs`.
-#[derive(Args, Debug)]
-pub struct Blobs {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Only blobs whose id begins so (hex)
-    #[arg(long, value_name = "ID")]
-    pub id: Vec<String>,
-    /// Write each blob into this folder, under its id
-    #[arg(long, value_name = "DIR")]
-    pub write_to: Option<PathBuf>,
-    /// Write over files that are there
-    #[arg(long)]
-    pub force: bool,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
 }
 
 /// `export`.
