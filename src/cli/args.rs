@@ -1,6 +1,7 @@
 //! The command line as typed.
 //! Never looks at the environment, a file or the terminal; `setup` settles all that.
 
+mod export;
 mod runs;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap_complete::ArgValueCompleter;
 
 use super::completion;
 
+pub use export::{Export, ExportTo};
 pub use runs::{Blobs, Check, Follow, Timeline};
 
 /// Inspect captured Connect, gRPC and gRPC-Web traffic.
@@ -196,19 +198,6 @@ pub enum FailOn {
     Error,
 }
 
-/// `export`.
-#[derive(Args, Debug)]
-pub struct Export {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// What to write
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub to: ExportTo,
-    /// Write into this file [default: standard output]
-    #[arg(short = 'o', long, value_name = "OUT")]
-    pub output_file: Option<PathBuf>,
-    /// Write over a file that is there
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
@@ -217,19 +206,6 @@ pub struct Export {
     pub input: InputOptions,
     #[command(flatten)]
     pub output: OutputOptions,
-}
-
-/// What `export` writes.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExportTo {
-    /// A report for a browser, in one file
-    Html,
-    /// A trace for ui.perfetto.dev and Chrome (JSON)
-    Perfetto,
-    /// A sequence diagram for a README or an issue
-    Mermaid,
-    /// Spans for Jaeger, Tempo or a collector (OpenTelemetry's JSON)
-    Otlp,
 }
 
 /// `encode`.

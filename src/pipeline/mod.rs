@@ -6,6 +6,7 @@
 //!            one thread, capture order                └─ many threads      ┘  in order
 //! ```
 
+mod annotate;
 mod batch;
 mod decode;
 mod feed;
@@ -25,6 +26,7 @@ use crate::query::Filter;
 use crate::schema::{Schema, TypeId};
 use crate::view::Item;
 
+pub use annotate::{Annotated, Comments, annotate};
 pub use batch::{Correlated, Sink, Summary, run};
 pub use feed::Feed;
 pub use filter::Seen;

@@ -16,6 +16,7 @@ mod lives;
 mod model;
 mod order;
 mod replay;
+pub mod running;
 pub mod state;
 pub mod status;
 mod text;

@@ -170,6 +170,9 @@ fn python(script: &str, args: &[&str], input: &[u8]) -> Value {
 const SESSIONS: &[&str] =
     &["@good.pcap", "@good.har", "@good.bin", "@disorder.pcap.gz", "@wrong-answer.pcap", "@cut-off.pcap"];
 
+/// An end of a flow: its phase, process and thread, time.
+type End<'a> = (&'a str, (u64, u64), f64);
+
 /// What the Trace Event Format asks of each event; Perfetto's importer holds to it.
 #[test]
 fn traces_are_sound() {
@@ -177,7 +180,7 @@ fn traces_are_sound() {
         let trace: Value = serde_json::from_slice(&exported("perfetto", &[session])).expect("JSON");
         let events = trace["traceEvents"].as_array().expect("events");
         let mut slices: HashMap<(u64, u64), Vec<(f64, f64)>> = HashMap::new();
-        let mut flows: HashMap<u64, Vec<(&str, (u64, u64), f64)>> = HashMap::new();
+        let mut flows: HashMap<u64, Vec<End<'_>>> = HashMap::new();
         let mut named = Vec::new();
         for event in events {
             let place = (event["pid"].as_u64().expect("a process"), event["tid"].as_u64().expect("a thread"));

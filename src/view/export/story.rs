@@ -67,8 +67,7 @@ impl<'a> Story<'a> {
             return None;
         }
         let is_it = |s: &Stage| {
-            self.is_run(s)
-                && run.points_to.iter().any(|p| p.inside != Some(false) && s.id.as_ref() == Some(&p.id))
+            self.is_run(s) && s.id.as_ref().is_some_and(|id| run.points_to.iter().any(|to| to.id == *id))
         };
         self.model.stages.iter().position(is_it).map(|at| at as u32)
     }
