@@ -2,18 +2,17 @@
 //! Never looks at the environment, a file or the terminal; `setup` settles all that.
 
 mod export;
-mod timeline;
+mod runs;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-
 use clap_complete::ArgValueCompleter;
-pub use export::{Export, ExportTo};
 
 use super::completion;
 
-pub use timeline::Timeline;
+pub use export::{Export, ExportTo};
+pub use runs::{Blobs, Check, Follow, Timeline};
 
 /// Inspect captured Connect, gRPC and gRPC-Web traffic.
 ///
@@ -158,23 +157,6 @@ pub struct Correlate {
     pub output: OutputOptions,
 }
 
-/// `follow`.
-#[derive(Args, Debug)]
-pub struct Follow {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// What to print: text, thinking, shell, args, another of the dialect's, or all
-    #[arg(long, value_name = "NAME", default_value = "text", value_delimiter = ',')]
-    pub stream: Vec<String>,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
 /// `diff`.
 #[derive(Args, Debug)]
 pub struct Diff {
@@ -207,23 +189,6 @@ pub struct Diff {
     pub output: OutputOptions,
 }
 
-/// `check`.
-#[derive(Args, Debug)]
-pub struct Check {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Exit with 1 where a finding is at this level or above
-    #[arg(long, value_enum, default_value = "error", value_name = "LEVEL")]
-    pub fail_on: FailOn,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
 /// `--fail-on`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailOn {
@@ -233,19 +198,6 @@ pub enum FailOn {
     Error,
 }
 
-/// `blobs`.
-#[derive(Args, Debug)]
-pub struct Blobs {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Only blobs whose id begins so (hex)
-    #[arg(long, value_name = "ID")]
-    pub id: Vec<String>,
-    /// Write each blob into this folder, under its id
-    #[arg(long, value_name = "DIR")]
-    pub write_to: Option<PathBuf>,
-    /// Write over files that are there
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]

@@ -1,6 +1,8 @@
 //! `follow`: what was said, put together from its pieces.
 //! Never prints a piece twice.
 
+mod live;
+
 use std::io;
 
 use anyhow::Result;
