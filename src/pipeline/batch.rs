@@ -60,6 +60,8 @@ pub trait Sink {
     fn finished(&mut self, _session: &Session<'_>, _events: &[Event]) -> io::Result<()> {
         Ok(())
     }
+    /// A batch of a correlated run has been taken, and this is the session by now.
+    fn known(&mut self, _session: &Session<'_>) {}
     /// Nothing more is waiting to be read: what was written may be shown.
     fn idle(&mut self) -> io::Result<()> {
         Ok(())
@@ -369,6 +371,7 @@ impl Driver<'_> {
             session.call_end(call, side, &end, &mut events);
         }
         self.early = events;
+        sink.known(session);
         Ok(true)
     }
 }

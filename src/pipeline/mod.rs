@@ -6,13 +6,17 @@
 //!            one thread, capture order                └─ many threads      ┘  in order
 //! ```
 
+mod again;
 mod batch;
 mod decode;
 mod feed;
 mod filter;
 mod joins;
+mod kept;
+mod live;
 mod logged;
 mod named;
+mod complete;
 mod typing;
 
 use std::collections::HashMap;
@@ -27,6 +31,7 @@ use crate::view::Item;
 
 pub use batch::{Correlated, Sink, Summary, run};
 pub use feed::Feed;
+pub use live::Live;
 pub use filter::Seen;
 
 /// How far encodings inside fields are opened.

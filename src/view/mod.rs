@@ -7,6 +7,7 @@ pub mod fields;
 pub mod jsonl;
 pub mod redact;
 pub mod text;
+pub mod tui;
 
 use std::sync::Arc;
 

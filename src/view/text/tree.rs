@@ -7,7 +7,7 @@ use std::ops::Range;
 use colored::Colorize;
 
 use crate::base::secret::mask;
-use crate::base::text::{push_clean, push_clean_bytes};
+use crate::base::text::{clean, push_clean_bytes};
 use crate::base::{Limits, Timestamp};
 use crate::message::json::holds_secret;
 use crate::message::{self, Node, NodeKind, Tree};
@@ -61,7 +61,8 @@ pub fn secret_spans(item: &Item<'_>, schema: &Schema) -> Vec<Range<usize>> {
     spans
 }
 
-fn hidden(schema: &Schema, field: Option<&FieldPlan>, node: &Node, payload: &[u8]) -> bool {
+/// Whether a node's bytes hold a secret, or may.
+pub fn hidden(schema: &Schema, field: Option<&FieldPlan>, node: &Node, payload: &[u8]) -> bool {
     if field.is_some_and(|f| f.annotation.secret || f.annotation.carrier.is_some()) {
         return true;
     }
@@ -135,29 +136,34 @@ fn text(bytes: &[u8], out: &mut String) {
 }
 
 fn scalar(schema: &Schema, bits: u64, field: Option<&FieldPlan>, out: &mut String) {
+    let (value, note) = scalar_text(schema, bits, field);
+    out.push_str(&value);
+    if let Some(note) = note {
+        let _ = write!(out, " {}", note.dimmed());
+    }
+}
+
+/// A number, bool or enum as text, and what else there is to say about it: an enum's number, a time.
+pub fn scalar_text(schema: &Schema, bits: u64, field: Option<&FieldPlan>) -> (String, Option<String>) {
     let zigzag = |n: u64| (n >> 1) as i64 ^ -((n & 1) as i64);
-    let _ = match field.map(|f| f.kind) {
-        Some(Kind::Int32 | Kind::Sfixed32) => write!(out, "{}", bits as i32),
+    let value = match field.map(|f| f.kind) {
+        Some(Kind::Int32 | Kind::Sfixed32) => (bits as i32).to_string(),
         Some(Kind::Int64 | Kind::Sfixed64) => {
             let name = field.map_or("", |f| &f.name);
             let moment = (name.ends_with("_ms")).then(|| Timestamp((bits as i64).saturating_mul(1_000_000)));
-            match moment.filter(|t| t.0 > 946_684_800_000_000_000) {
-                Some(time) => write!(out, "{} {}", bits as i64, time.to_string().dimmed()),
-                None => write!(out, "{}", bits as i64),
-            }
+            let time = moment.filter(|t| t.0 > 946_684_800_000_000_000).map(|t| t.to_string());
+            return ((bits as i64).to_string(), time);
         }
-        Some(Kind::Sint32 | Kind::Sint64) => write!(out, "{}", zigzag(bits)),
-        Some(Kind::Bool) => write!(out, "{}", bits != 0),
-        Some(Kind::Float) => write!(out, "{}", f32::from_bits(bits as u32)),
-        Some(Kind::Double) => write!(out, "{}", f64::from_bits(bits)),
-        Some(Kind::Uint32 | Kind::Fixed32) => write!(out, "{}", bits as u32),
+        Some(Kind::Sint32 | Kind::Sint64) => zigzag(bits).to_string(),
+        Some(Kind::Bool) => (bits != 0).to_string(),
+        Some(Kind::Float) => f32::from_bits(bits as u32).to_string(),
+        Some(Kind::Double) => f64::from_bits(bits).to_string(),
+        Some(Kind::Uint32 | Kind::Fixed32) => (bits as u32).to_string(),
         Some(Kind::Enum(id)) => match schema.enum_plan(id).and_then(|e| e.name_of(bits as i32)) {
-            Some(name) => {
-                push_clean(out, name);
-                write!(out, " {}", format!("({})", bits as i32).dimmed())
-            }
-            None => write!(out, "{}", bits as i32),
+            Some(name) => return (clean(name), Some(format!("({})", bits as i32))),
+            None => (bits as i32).to_string(),
         },
-        _ => write!(out, "{bits}"),
+        _ => bits.to_string(),
     };
+    (value, None)
 }
