@@ -1,9 +1,13 @@
 //! Credentials inside text, known by their own shape, and their masking.
 //! Never knows where the text comes from; never keeps what it found.
 
+mod name;
+
 use std::{borrow::Cow, sync::LazyLock};
 
 use regex::bytes::{Captures, Regex};
+
+pub use name::{is_secret_header, is_secret_parameter};
 
 /// What stands for a secret.
 pub const REDACTED: &str = "[redacted]";
@@ -31,15 +35,19 @@ static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("(?-u){}", branches.join("|"))).ok()
 });
 
-/// A password in a URL, the token of a Bearer header, a member of JSON text by its name. The
-/// group is what is hidden.
+/// A password in a URL, the credentials of an Authorization header, a member of JSON text by its name, also where
+/// the text is inside a JSON string or breaks off. The group is what is hidden.
 static IN_PLACE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let branches = [
         r#"://([^/\s:@"']+:[^/\s@"']+)@"#,
         r"[Bb]earer\s+([A-Za-z0-9_.~+/=-]{16,})",
-        r#""(?:[A-Za-z0-9]+[_-])*(?i:api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|password|passwd|client[_-]?secret|(?:access|refresh|session|bearer|auth)[_-]?token|authorization)"\s*:\s*"((?:[^"\\]|\\.)+)""#,
+        r#"[Aa]uthorization"?\s*:\s*"?(?i:basic|digest|negotiate|token)\s+([A-Za-z0-9_.~+/=-]+)"#,
+        r#""NAME"\s*:\s*"((?:[^"\\]|\\.)+)(?:"|\\?\z)"#,
+        r#"\\+"NAME\\+"\s*:\s*\\+"([^"\\]+)"#,
     ];
-    Regex::new(&format!("(?-u){}", branches.join("|"))).ok()
+    let name = "(?:[A-Za-z0-9]+[_-])*(?i:api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|password|passwd\
+        |client[_-]?secret|(?:access|refresh|session|bearer|auth)[_-]?token|authorization)";
+    Regex::new(&format!("(?-u){}", branches.join("|").replace("NAME", name))).ok()
 });
 
 /// `bytes` with every credential in it replaced; `None` where it holds none.
@@ -94,6 +102,10 @@ mod tests {
         check("Authorization: Bearer abcdefghijklmnop1234", "Authorization: Bearer [redacted]");
         check("AKIAIOSFODNN7EXAMPLE", "[redacted]");
         check(r#"{"openai_api_key": "abc", "n": 1}"#, r#"{"openai_api_key": "[redacted]", "n": 1}"#);
+        check(r#"{\"api_key\": \"abc\", \"n\": 1}"#, r#"{\"api_key\": \"[redacted]\", \"n\": 1}"#);
+        check(r#"{"n":1,"api_key":"ab\"c"#, r#"{"n":1,"api_key":"[redacted]"#);
+        check(r#"{"api_key":"abc\"#, r#"{"api_key":"[redacted]\"#);
+        check("Authorization: Basic dTpw, x", "Authorization: Basic [redacted], x");
         let pem = "a -----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY----- b";
         check(pem, "a [redacted] b");
         check("x eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl y", "x [redacted] y");

@@ -4,6 +4,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::ArgValueCompleter;
+
+use super::completion;
 
 /// Inspect captured Connect, gRPC and gRPC-Web traffic.
 ///
@@ -16,6 +19,12 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// Go on without the settings file (see docs/SHELL.md)
+    #[arg(long, global = true, help_heading = "Shell")]
+    pub no_config: bool,
+    /// Print to the terminal itself, not through a pager
+    #[arg(long, global = true, help_heading = "Shell")]
+    pub no_pager: bool,
 }
 
 /// The commands.
@@ -74,6 +83,37 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Say what is known of a protocol, and what is not
     Dialect(DialectArgs),
+    /// Print what a shell needs to complete options, types, kinds and codes
+    #[command(
+        after_help = "Examples:\n  source <(rpcshark completions bash)\n  rpcshark completions zsh > ~/.zfunc/_rpcshark\n  \
+                            rpcshark completions fish > ~/.config/fish/completions/rpcshark.fish"
+    )]
+    Completions(Completions),
+    /// Print the manual page, of one command or of the whole
+    #[command(
+        after_help = "Examples:\n  rpcshark man | man -l -\n  rpcshark man --write-to /usr/local/share/man/man1"
+    )]
+    Man(Man),
+}
+
+/// `completions`.
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// bash, zsh, fish, powershell or elvish
+    pub shell: String,
+}
+
+/// `man`.
+#[derive(Args, Debug)]
+pub struct Man {
+    /// The command whose page to print [default: rpcshark itself]
+    pub command: Option<String>,
+    /// Write all pages into this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub write_to: Option<PathBuf>,
+    /// Write over files that are there
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// `decode`.
@@ -211,7 +251,7 @@ pub struct Encode {
     #[command(flatten)]
     pub schema: SchemaOptions,
     /// The values are bare messages of this type, not records
-    #[arg(long = "as", value_name = "TYPE")]
+    #[arg(long = "as", value_name = "TYPE", add = ArgValueCompleter::new(completion::types))]
     pub as_type: Option<String>,
     /// What to write
     #[arg(long, value_enum, default_value = "frames")]
@@ -259,10 +299,53 @@ pub enum SchemaCommand {
     /// Show a message, enum or service with its fields
     Show {
         /// Full name of a message, enum or service
+        #[arg(add = ArgValueCompleter::new(completion::types))]
         name: String,
         #[command(flatten)]
         schema: SchemaOptions,
     },
+    /// Write what is loaded as one descriptor set, imports included
+    Compile {
+        /// The file to write
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+        /// Write over a file that is there
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        schema: SchemaOptions,
+    },
+    /// Say what differs between two schemas, and what breaks the wire; exit 1 where something does
+    Diff {
+        /// The schema before: a folder of .proto files, a .proto file or a descriptor set
+        #[arg(value_name = "A")]
+        left: PathBuf,
+        /// The schema after
+        #[arg(value_name = "B")]
+        right: PathBuf,
+        /// Only what messages on the wire do not survive
+        #[arg(long)]
+        breaking: bool,
+    },
+    /// Say what a capture uses that the schema does not know
+    Coverage(Box<Coverage>),
+}
+
+/// `schema coverage`.
+#[derive(Args, Debug)]
+pub struct Coverage {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// List what the schema does know, too
+    #[arg(long)]
+    pub all: bool,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
 }
 
 /// `dialect`.
@@ -332,10 +415,10 @@ pub struct SchemaOptions {
 #[command(next_help_heading = "Input")]
 pub struct InputOptions {
     /// Skip detection: pcap, pcapng, har, flow, saz, raw, message, hex, base64, jsonl, sqlite
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", add = ArgValueCompleter::new(completion::formats))]
     pub from: Option<String>,
     /// Message type of a body that does not say (raw bodies, hex)
-    #[arg(long = "as", value_name = "TYPE")]
+    #[arg(long = "as", value_name = "TYPE", add = ArgValueCompleter::new(completion::types))]
     pub as_type: Option<String>,
     /// Encoding of compressed frames that nothing declares: gzip, deflate, br, zstd, snappy
     #[arg(long, value_name = "NAME")]
@@ -377,7 +460,7 @@ pub struct OutputOptions {
     ///
     /// As in Wireshark: kind == "x", message.**.text contains "foo", length > 10K and direction == "response",
     /// findings.severity >= "warning", frame in {1..5, 9}; a field alone asks whether it is there.
-    #[arg(short = 'Y', long, value_name = "EXPR")]
+    #[arg(short = 'Y', long, value_name = "EXPR", add = ArgValueCompleter::new(completion::filter))]
     pub filter: Option<String>,
     /// Run an expression of jq's over each record and print what it gives, a value a line
     #[arg(long, value_name = "EXPR")]
@@ -415,9 +498,9 @@ pub struct OutputOptions {
     /// Add the message tree with field numbers and types
     #[arg(short = 'V')]
     pub tree: bool,
-    /// Colour
-    #[arg(long, value_enum, default_value = "auto")]
-    pub color: Color,
+    /// Colour [default: auto]
+    #[arg(long, value_enum)]
+    pub color: Option<Color>,
     /// Show credentials instead of [redacted]
     #[arg(long)]
     pub show_secrets: bool,
@@ -473,7 +556,8 @@ pub enum Time {
 }
 
 /// `--color`.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(ValueEnum, serde::Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
 pub enum Color {
     /// On a terminal
     Auto,

@@ -4,23 +4,31 @@
 mod args;
 mod captures;
 mod commands;
+mod completion;
+mod config_file;
 mod exit;
 mod expression;
 mod jq;
+mod pager;
 mod report;
 mod setup;
 mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
-use args::{Cli, Command};
+use anyhow::Result;
+
+use args::{Cli, Command, InputOptions, OutputOptions};
+use config_file::Settings;
 use exit::Exit;
 
 /// Runs the program.
 pub fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    // A shell's question is answered, and the program ends.
+    clap_complete::CompleteEnv::with_factory(Cli::command).var(completion::VARIABLE).complete();
+    let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             let failed = error.use_stderr();
@@ -29,7 +37,46 @@ pub fn run() -> ExitCode {
             return if failed { Exit::Unusable } else { Exit::Done }.into();
         }
     };
-    let result = match cli.command {
+    let result = settings(&mut cli).and_then(|settings| {
+        let _pager = pages(&cli).then(|| pager::start(settings.pager.as_deref()));
+        command(cli.command)
+    });
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) if exit::is_closed_pipe(&error) => Exit::Done.into(),
+        Err(error) => {
+            report::error(&error);
+            Exit::Unusable.into()
+        }
+    }
+}
+
+/// The settings file, applied to what was typed.
+fn settings(cli: &mut Cli) -> Result<Settings> {
+    let settings = if cli.no_config { Settings::default() } else { config_file::load()? };
+    settings.apply(cli);
+    Ok(settings)
+}
+
+/// Whether what a command prints is text to page through: not what comes live, nor nothing.
+fn pages(cli: &Cli) -> bool {
+    let live = |input: &InputOptions| input.follow;
+    let silent = |output: &OutputOptions| output.quiet || output.count;
+    !cli.no_pager
+        && match &cli.command {
+            Command::Decode(c) => !live(&c.input) && !silent(&c.output),
+            Command::Timeline(c) | Command::Stats(c) => !live(&c.input) && !silent(&c.output),
+            Command::Follow(c) => !live(&c.input) && !silent(&c.output),
+            Command::Diff(c) => !silent(&c.output),
+            Command::Check(c) => !live(&c.input) && !silent(&c.output),
+            Command::Blobs(c) => !live(&c.input) && !silent(&c.output),
+            Command::Schema(_) | Command::Dialect(_) | Command::Man(_) => true,
+            Command::Encode(_) | Command::Completions(_) => false,
+        }
+}
+
+fn command(command: Command) -> Result<Exit> {
+    match command {
         Command::Decode(args) => commands::decode::run(args),
         Command::Timeline(args) => commands::timeline::run(args),
         Command::Follow(args) => commands::follow::run(args),
@@ -40,13 +87,7 @@ pub fn run() -> ExitCode {
         Command::Encode(args) => commands::encode::run(args),
         Command::Schema(args) => commands::schema::run(args),
         Command::Dialect(args) => commands::dialect::run(args),
-    };
-    match result {
-        Ok(exit) => exit.into(),
-        Err(error) if exit::is_closed_pipe(&error) => Exit::Done.into(),
-        Err(error) => {
-            report::error(&error);
-            Exit::Unusable.into()
-        }
+        Command::Completions(args) => commands::shell::completions(args),
+        Command::Man(args) => commands::shell::man(args),
     }
 }

@@ -70,7 +70,9 @@ fn caret(
     if let Some(help) = help {
         diagnostic = diagnostic.with_help(clean(help));
     }
-    let report = Report::new(diagnostic).with_source_code(NamedSource::new(clean(file), source));
+    // The drawing's head has line and column of its own.
+    let name = file.trim_end_matches(|c: char| c == ':' || c.is_ascii_digit());
+    let report = Report::new(diagnostic).with_source_code(NamedSource::new(clean(name), source));
     let theme = if colored::control::SHOULD_COLORIZE.should_colorize() {
         GraphicalTheme::unicode()
     } else {

@@ -20,15 +20,20 @@ use rpcshark::transport::DecodeAs;
 use super::args::{self, InputOptions, OutputOptions, RawProtocol, SchemaOptions};
 use super::report;
 
-/// The schema alone.
-pub fn types(options: &SchemaOptions) -> Result<Schema> {
-    let loaded = schema::load(&Sources {
+/// Where the schema comes from.
+pub fn sources(options: &SchemaOptions) -> Sources {
+    Sources {
         roots: options.proto_path.clone(),
         protos: options.proto.clone(),
         descriptor_sets: options.descriptor_set.clone(),
         builtin: !options.no_builtin,
         allow_missing_imports: options.allow_missing_imports,
-    })?;
+    }
+}
+
+/// The schema alone.
+pub fn types(options: &SchemaOptions) -> Result<Schema> {
+    let loaded = schema::load(&sources(options))?;
     for warning in &loaded.warnings {
         report::schema_error("warning", warning);
     }

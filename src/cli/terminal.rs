@@ -3,21 +3,23 @@
 
 use std::env;
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 
 use super::args::Color;
 
-/// Whether standard output is a terminal.
+/// Whether standard output is a terminal, or was one before a pager came between.
 pub fn stdout_is_terminal() -> bool {
-    std::io::stdout().is_terminal()
+    static FIRST: OnceLock<bool> = OnceLock::new();
+    *FIRST.get_or_init(|| std::io::stdout().is_terminal())
 }
 
 /// Settles colour for the whole run. `--color` wins; then NO_COLOR, CLICOLOR_FORCE and TERM=dumb as their
 /// conventions say; then whether standard output is a terminal.
-pub fn settle_color(choice: Color) {
+pub fn settle_color(choice: Option<Color>) {
     let set = |name: &str| env::var_os(name).is_some_and(|v| !v.is_empty());
     let forced = set("CLICOLOR_FORCE") && env::var_os("CLICOLOR_FORCE").is_some_and(|v| v != "0");
     let dumb = env::var_os("TERM").is_some_and(|v| v == "dumb");
-    let on = match choice {
+    let on = match choice.unwrap_or(Color::Auto) {
         Color::Always => true,
         Color::Never => false,
         Color::Auto if set("NO_COLOR") => false,

@@ -204,7 +204,10 @@ impl Compiler<'_, '_> {
                                 siblings: siblings.clone(),
                                 in_flight: rule.in_flight.max(1),
                             });
-                            self.plan.tunnels.len() - 1
+                            let types = [inner].into_iter().chain(siblings.iter().map(|(_, ty)| *ty));
+                            let number = self.plan.tunnels.len() - 1;
+                            self.schema.carry(number as u16, types.collect());
+                            number
                         }
                     };
                     self.plan.tunnels[number].payloads.push(Payload { field: field.index, encoding });

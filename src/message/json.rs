@@ -29,6 +29,7 @@ use super::{
 
 use crate::base::json::push_string;
 pub use redact::holds_secret;
+pub use unknown::hides_unknown;
 
 /// How far encodings inside fields are opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -274,7 +275,7 @@ impl<'a> Writer<'a, '_> {
             self.key(shown.as_deref().unwrap_or(key), &mut first);
             let values: Parts =
                 self.tree.children(*at).filter(|(_, n)| n.field == value).map(|(i, _)| i).collect();
-            if self.hides(field) && !values.is_empty() {
+            if !values.is_empty() && (self.hides(field) || self.hides_entry(key, value_plan, &values)) {
                 self.hide(*at);
             } else if values.is_empty() {
                 self.default(value_plan.kind);

@@ -2,6 +2,7 @@
 //! Never fails on a payload, never knows a protocol.
 
 mod collect;
+pub mod coverage;
 mod decode;
 mod guess;
 mod ids;

@@ -5,7 +5,7 @@ use base64_simd as b64;
 use serde_json::{Map, Value};
 
 use crate::base::json::{push_key, push_number, push_string};
-use crate::base::secret::{REDACTED, mask_text};
+use crate::base::secret::{REDACTED, is_secret_header, mask_text};
 use crate::base::text::{clean, percent_decoded};
 use crate::base::{Code, Finding, Limits, Space, Span};
 use crate::schema::{Schema, is_secret_name};
@@ -22,7 +22,7 @@ pub fn end_stream(
     out: &mut Vec<u8>,
     findings: &mut Vec<Finding>,
 ) {
-    let Some(mut value) = parsed(payload, findings) else { return raw(payload, out) };
+    let Some(mut value) = parsed(payload, findings) else { return raw(payload, options.redact, out) };
     let error = match value.get_mut("error") {
         Some(error) => Some(error),
         None => Some(&mut value),
@@ -35,7 +35,8 @@ pub fn end_stream(
     push_value(out, &value, options.redact);
 }
 
-/// Decodes `value` of one error detail by its `type`.
+/// Decodes `value` of one error detail by its `type`. Bytes stay only where nothing in them can be a secret: those of
+/// an unknown type are hidden.
 fn decode_detail(
     schema: &Schema,
     detail: &mut Map<String, Value>,
@@ -44,22 +45,29 @@ fn decode_detail(
     findings: &mut Vec<Finding>,
 ) {
     let text = |name: &str| detail.get(name).and_then(Value::as_str);
-    let (Some(name), Some(encoded)) = (text("type"), text("value")) else { return };
-    let Ok(bytes) = b64::forgiving_decode_to_vec(encoded.as_bytes()) else {
+    let Some(encoded) = text("value").filter(|value| !value.is_empty()) else { return };
+    let name = text("type").map_or("", |name| name.rsplit('/').next().unwrap_or(name));
+    let ty = schema.type_by_name(name);
+    let bytes = b64::forgiving_decode_to_vec(encoded.as_bytes());
+    if bytes.is_err() {
         findings.push(Finding::new(Code::CarrierBadEncoding, "expected base64").path("error.details.value"));
-        return;
-    };
-    let name = name.rsplit('/').next().unwrap_or(name);
-    let Some(ty) = schema.type_by_name(name) else { return };
-    let mut tree = Tree::new();
-    let mut text = Vec::new();
-    decode(schema, Some(ty), &bytes, limits, &mut tree, findings);
-    json::write(schema, &tree, &bytes, options, &mut text, findings);
-    let Ok(decoded) = serde_json::from_slice(&text) else { return };
-    if options.redact && schema.ty(ty).reaches_secret {
-        detail.insert("value".to_owned(), Value::from(REDACTED));
     }
-    detail.insert("decoded".to_owned(), decoded);
+    let mut is_plain = false;
+    if let (Some(ty), Ok(bytes)) = (ty, &bytes) {
+        let (mut tree, mut json, known) = (Tree::new(), Vec::new(), findings.len());
+        decode(schema, Some(ty), bytes, limits, &mut tree, findings);
+        json::write(schema, &tree, bytes, options, &mut json, findings);
+        let doubtful = [Code::SecretRedacted, Code::ProtoUnknownField];
+        let doubts = |f: &Finding| f.severity == crate::base::Severity::Error || doubtful.contains(&f.code);
+        is_plain = !schema.ty(ty).reaches_secret && !findings.iter().skip(known).any(doubts);
+        if let Ok(decoded) = serde_json::from_slice(&json) {
+            detail.insert("decoded".to_owned(), decoded);
+        }
+    }
+    if options.redact && !is_plain {
+        detail.insert("value".to_owned(), Value::from(REDACTED));
+        findings.push(Finding::new(Code::SecretRedacted, "1 value hidden: error.details.value"));
+    }
 }
 
 /// Appends trailers as an object by name; a repeated one is an array. `grpc-message` is percent-decoded, and
@@ -94,10 +102,12 @@ pub fn trailers<'a>(
                 out.push(b',');
             }
             match *name {
-                "grpc-message" => push_string(out, &String::from_utf8_lossy(&percent_decoded(value, false))),
+                "grpc-message" => {
+                    push_text(out, &String::from_utf8_lossy(&percent_decoded(value, false)), options.redact)
+                }
                 "grpc-status-details-bin" => details(schema, value, options, limits, out, findings),
-                _ if options.redact && is_secret_name(&name.replace('-', "_")) => push_string(out, REDACTED),
-                _ => push_string(out, value),
+                _ if options.redact && is_secret_header(name) => push_string(out, REDACTED),
+                _ => push_text(out, value, options.redact),
             }
         }
         if values.len() > 1 {
@@ -120,7 +130,7 @@ fn details(
     let Ok(bytes) = b64::forgiving_decode_to_vec(value.as_bytes()) else {
         findings
             .push(Finding::new(Code::CarrierBadEncoding, "expected base64").path("grpc-status-details-bin"));
-        return push_string(out, value);
+        return push_string(out, if options.redact { REDACTED } else { value });
     };
     let mut tree = Tree::new();
     decode(schema, None, &bytes, limits, &mut tree, findings);
@@ -131,12 +141,8 @@ fn details(
     push_key(out, "code");
     push_number(out, part(1).last().map_or(0, |(_, n)| n.bits as i32));
     push_key(out, "message");
-    push_string(
-        out,
-        &part(2)
-            .last()
-            .map_or_else(String::new, |(_, n)| String::from_utf8_lossy(n.bytes(&bytes)).into_owned()),
-    );
+    let message = part(2).last().map(|(_, n)| String::from_utf8_lossy(n.bytes(&bytes)));
+    push_text(out, &message.unwrap_or_default(), options.redact);
     push_key(out, "details");
     out.push(b'[');
     for (i, (_, node)) in part(3).enumerate() {
@@ -167,7 +173,7 @@ fn any(
 pub fn free_json(payload: &[u8], options: &JsonOptions<'_>, out: &mut Vec<u8>, findings: &mut Vec<Finding>) {
     match parsed(payload, findings) {
         Some(value) => push_value(out, &value, options.redact),
-        None => raw(payload, out),
+        None => raw(payload, options.redact, out),
     }
 }
 
@@ -191,17 +197,26 @@ fn byte_offset(text: &[u8], line: usize, column: usize) -> usize {
 }
 
 /// What is no JSON: its text, cut to what a person reads.
-fn raw(payload: &[u8], out: &mut Vec<u8>) {
+fn raw(payload: &[u8], redact: bool, out: &mut Vec<u8>) {
     const MOST: usize = 1 << 16;
-    let text = String::from_utf8_lossy(payload.get(..MOST).unwrap_or(payload));
-    push_string(out, &text);
+    let mut text = String::from_utf8_lossy(payload.get(..MOST).unwrap_or(payload)).into_owned();
+    // An error detail cannot be told from its bytes here: nothing from the first one on is shown.
+    if redact && let Some((before, _)) = text.split_once("\"value\"") {
+        text = format!("{before}{REDACTED}");
+    }
+    push_text(out, &text, redact);
+}
+
+/// Appends text as a JSON string, credentials in it masked.
+fn push_text(out: &mut Vec<u8>, text: &str, redact: bool) {
+    let masked = if redact { mask_text(text) } else { None };
+    push_string(out, masked.as_deref().unwrap_or(text));
 }
 
 /// Appends a JSON value; serde_json has bounded its depth.
 fn push_value(out: &mut Vec<u8>, value: &Value, redact: bool) {
     match value {
-        Value::String(text) if redact => push_string(out, mask_text(text).as_deref().unwrap_or(text)),
-        Value::String(text) => push_string(out, text),
+        Value::String(text) => push_text(out, text, redact),
         Value::Array(items) => {
             out.push(b'[');
             for (i, item) in items.iter().enumerate() {
@@ -218,7 +233,7 @@ fn push_value(out: &mut Vec<u8>, value: &Value, redact: bool) {
                 if i > 0 {
                     out.push(b',');
                 }
-                push_string(out, name);
+                push_text(out, name, redact);
                 out.push(b':');
                 if redact && is_secret_name(name) && !matches!(value, Value::Null | Value::Bool(_)) {
                     push_string(out, REDACTED);

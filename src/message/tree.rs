@@ -102,6 +102,20 @@ impl Tree {
         }
     }
 
+    /// All nodes in wire order, each with the message that it lies in.
+    pub fn walk(&self) -> impl Iterator<Item = (u32, &Node, u32)> {
+        let mut open: Vec<(u32, u32)> = Vec::new();
+        self.nodes.iter().enumerate().map(move |(at, node)| {
+            let at = at as u32;
+            while open.pop_if(|(_, end)| at >= *end).is_some() {}
+            let parent = open.last().map_or(Self::ROOT, |(parent, _)| *parent);
+            if node.next > at + 1 {
+                open.push((at, node.next));
+            }
+            (at, node, parent)
+        })
+    }
+
     /// The message that a node lies in; [`Tree::ROOT`] for the root's own fields.
     pub fn parent(&self, at: u32) -> u32 {
         let mut parent = Self::ROOT;

@@ -14,7 +14,7 @@ use crate::session::{Digest, Event, Input, Placed, Session};
 use crate::source::{self, Format, Reader, Record};
 use crate::view::{Decoded, Item};
 
-use super::decode::Worker;
+use super::decode::{Worker, mask};
 use super::feed::{Fed, Feed, Files};
 use super::joins::Joins;
 use super::typing::Typer;
@@ -260,7 +260,10 @@ impl Driver<'_> {
             }
         }
         self.summary.count(findings);
-        for finding in findings.drain(..) {
+        for mut finding in findings.drain(..) {
+            if !self.config.show_secrets {
+                mask(&mut finding);
+            }
             sink.finding(name, &finding);
         }
         Ok(true)

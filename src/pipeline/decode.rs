@@ -176,6 +176,9 @@ impl Worker {
             .then(|| frame.offset + if frame.flags.is_some() { 5 } else { 0 });
         let carried = decoded.carrier.is_some();
         decoded.findings.extend(new.into_iter().map(|f| place(f, base, carried)));
+        if !config.show_secrets {
+            decoded.findings.iter_mut().for_each(mask);
+        }
         self.ids(config, job, &mut decoded);
         decoded
     }
@@ -556,6 +559,15 @@ fn members(
         out.push((namespace.key.to_string(), text));
     }
     out
+}
+
+/// Hides credentials that a finding quotes.
+pub fn mask(finding: &mut Finding) {
+    for text in [Some(&mut finding.text), finding.path.as_mut()].into_iter().flatten() {
+        if let Some(hidden) = secret::mask_text(text) {
+            *text = hidden;
+        }
+    }
 }
 
 /// Puts a finding of the message where its bytes lie in the body, where they do.

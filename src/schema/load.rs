@@ -8,12 +8,14 @@ mod place;
 mod roots;
 mod text;
 
-use std::{fs, path::PathBuf};
+use std::{collections::HashSet, fs, path::PathBuf};
+
+use prost::Message;
 
 use super::{
     Error, Schema,
     compile::{self, Layer},
-    descriptor::decode_set,
+    descriptor::{FileDescriptorSet, decode_set},
 };
 
 /// The schema that ships with the program, made by build.rs; empty where none is shipped.
@@ -46,10 +48,29 @@ pub struct Loaded {
 
 /// Loads a schema. What the operator gives wins over what is built in.
 pub fn load(sources: &Sources) -> Result<Loaded, Error> {
-    let mut layers = Vec::new();
     let mut warnings = Vec::new();
+    let layers = layers(sources, &mut warnings)?;
+    Ok(Loaded { schema: compile::compile(layers)?, warnings })
+}
+
+/// The same as a descriptor set in wire format, imports included: for tools that want .proto files no more.
+/// Custom options are not kept. The second is what was left out.
+pub fn descriptor_set(sources: &Sources) -> Result<(Vec<u8>, Vec<Error>), Error> {
+    let mut warnings = Vec::new();
+    let mut set = FileDescriptorSet::default();
+    let mut names = HashSet::new();
+    for file in layers(sources, &mut warnings)?.into_iter().flat_map(|layer| layer.files) {
+        if names.insert(file.name.clone()) {
+            set.file.push(file);
+        }
+    }
+    Ok((set.encode_to_vec(), warnings))
+}
+
+fn layers(sources: &Sources, warnings: &mut Vec<Error>) -> Result<Vec<Layer>, Error> {
+    let mut layers = Vec::new();
     if !sources.roots.is_empty() || !sources.protos.is_empty() {
-        let files = graph::compile(sources, &mut warnings)?;
+        let files = graph::compile(sources, warnings)?;
         layers.push(Layer { files, strict: true });
     }
     for path in &sources.descriptor_sets {
@@ -60,7 +81,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, Error> {
     if sources.builtin {
         layers.push(Layer { files: decode_set("built-in schema", BUILTIN)?, strict: false });
     }
-    Ok(Loaded { schema: compile::compile(layers)?, warnings })
+    Ok(layers)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Schemas: descriptors compiled once to flat tables, looked up by number.
 //! Never reads a capture; an error here is the operator's, with its place.
 
+mod compare;
 mod compile;
 mod descriptor;
 mod error;
@@ -16,8 +17,9 @@ use std::{
 
 use crate::base::text::nearest;
 
+pub use compare::{Change, Sort, compare};
 pub use error::{Details, Error};
-pub use load::{Loaded, Sources, load};
+pub use load::{Loaded, Sources, descriptor_set, load};
 pub use plan::{
     Annotation, Cardinality, Encoding, EnumId, EnumPlan, FieldId, FieldPlan, Inner, Kind, Method, Nested,
     OneofPlan, Presence, TypeId, TypePlan, WellKnown,
@@ -36,6 +38,8 @@ pub struct Schema {
     method_names: HashMap<Arc<str>, u32>,
     /// snake_case of the short name → type; `None` where several types share it.
     snake_names: HashMap<Arc<str>, Option<TypeId>>,
+    /// What carriers carry, by the number in their annotation.
+    carried: Vec<Vec<TypeId>>,
     /// Roots in which a secret can lie, well-known types left out.
     secret_roots: Vec<TypeId>,
     /// Whether some field is annotated as an id.
@@ -153,6 +157,20 @@ impl Schema {
     /// A nested encoding by its number.
     pub fn nested(&self, number: u16) -> Option<Nested> {
         self.nested.get(usize::from(number)).copied()
+    }
+
+    /// Declares what the payload of a carrier can be: the types for the number in [`Annotation::carrier`].
+    pub fn carry(&mut self, number: u16, types: Vec<TypeId>) {
+        let at = usize::from(number);
+        if self.carried.len() <= at {
+            self.carried.resize(at + 1, Vec::new());
+        }
+        self.carried[at] = types;
+    }
+
+    /// What a carrier's payload can be, the likeliest first.
+    pub fn carried(&self, number: u16) -> &[TypeId] {
+        self.carried.get(usize::from(number)).map_or(&[], Vec::as_slice)
     }
 
     /// Whether some field is annotated as an id.

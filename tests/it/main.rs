@@ -3,6 +3,7 @@
 mod cases;
 mod diff;
 mod filters;
+mod fuzz;
 mod house;
 mod jsonl;
 mod live;
@@ -11,11 +12,14 @@ mod packets;
 mod reference;
 mod roundtrip;
 mod run;
+mod secrets;
 mod session;
 mod sessions;
+mod shell;
+mod supply;
 
 /// Command lines as a person sees them.
 #[test]
 fn command_lines() {
-    trycmd::TestCases::new().case("tests/cmd/*.trycmd");
+    trycmd::TestCases::new().case("tests/cmd/*.trycmd").case("docs/*-TUTORIAL.md");
 }

@@ -10,5 +10,6 @@ pub mod diff;
 pub mod encode;
 pub mod follow;
 pub mod schema;
+pub mod shell;
 pub mod stats;
 pub mod timeline;

@@ -2,13 +2,13 @@
 //! Never shows what it cannot tell: bytes that broke off a type with secrets are hidden whole.
 
 use crate::{
-    base::{Code, Limits, Severity, secret},
-    message::{NodeKind, Tree, decode::decode, guess, path_of, wire},
-    schema::{FieldPlan, Schema, TypeId},
+    base::{Limits, Severity, secret},
+    message::{Node, NodeKind, Tree, decode::decode, guess, path_of, wire},
+    schema::{FieldPlan, Kind, Schema, TypeId, WellKnown, is_secret_name},
 };
 
 use super::nested::MAX_LEVEL;
-use super::{Writer, push_string};
+use super::{Writer, hides_unknown, push_string};
 
 /// Paths named in a finding.
 const MAX_PATHS: usize = 16;
@@ -44,6 +44,22 @@ impl Writer<'_, '_> {
     /// Whether a field's value is hidden as such.
     pub(super) fn hides(&self, field: &FieldPlan) -> bool {
         self.options.redact && field.annotation.secret
+    }
+
+    /// Whether a map's value is hidden because its key is the name of a credential, as in an environment or in
+    /// arguments: text and numbers are, what has members of its own (a schema's property) is not.
+    pub(super) fn hides_entry(&self, key: &str, value: &FieldPlan, nodes: &[u32]) -> bool {
+        if !self.options.redact || !is_secret_name(key) {
+            return false;
+        }
+        match value.kind {
+            Kind::String | Kind::Bytes => true,
+            Kind::Message(ty) if self.schema.ty(ty).known == Some(WellKnown::Value) => {
+                let has_members = |(_, n): (u32, &Node)| n.kind == NodeKind::Message;
+                !nodes.iter().any(|at| self.tree.children(*at).any(has_members))
+            }
+            _ => false,
+        }
     }
 
     /// Writes the marker in place of a value.
@@ -87,49 +103,61 @@ impl Writer<'_, '_> {
         if !self.options.redact || self.schema.secret_roots().is_empty() || text.len() < 2 * MIN_TRIED {
             return false;
         }
-        let inner = self.inner_type(field);
         let bytes = text.as_bytes();
-        if bytes.iter().all(u8::is_ascii_hexdigit) {
-            let even = bytes.get(..bytes.len() & !1).unwrap_or_default();
-            let Ok(raw) = hex_simd::decode_to_vec(even) else { return false };
-            if secret::mask(&raw).is_some() {
-                self.hide(at);
-                return true;
-            }
-            return self.bytes_with_secret(at, "hex", &raw, inner)
-                || self.fails_closed(at, field, &raw, even.len() == bytes.len());
+        let is_hex = bytes.iter().all(u8::is_ascii_hexdigit);
+        let encoding = if is_hex { "hex" } else { "base64" };
+        if let Some(number) = field.annotation.carrier {
+            let digits = bytes.strip_prefix(b"0x").or_else(|| bytes.strip_prefix(b"0X")).unwrap_or(bytes);
+            let raw = hex_simd::decode_to_vec(digits).ok();
+            return match raw.or_else(|| base64_simd::forgiving_decode_to_vec(bytes).ok()) {
+                Some(raw) => self.carried_with_secret(at, encoding, &raw, number),
+                // Neither digits nor anything else that a carrier holds: what it was cannot be told.
+                None => {
+                    self.hide(at);
+                    true
+                }
+            };
         }
-        if field.annotation.carrier.is_some() && field.annotation.nested.is_none() && !text.is_empty() {
-            // Neither digits nor anything else that a carrier holds: what it was cannot be told.
+        let Some(raw) = encoded(bytes) else { return false };
+        if secret::mask(&raw).is_some() {
             self.hide(at);
             return true;
         }
-        let plain = text.trim_end_matches('=').as_bytes();
-        let is_base64 = plain.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'));
-        let raw = is_base64.then(|| base64_simd::STANDARD_NO_PAD.decode_to_vec(plain).ok()).flatten();
-        raw.is_some_and(|raw| self.bytes_with_secret(at, "base64", &raw, inner))
+        let inner = self.inner_type(field);
+        self.bytes_with_secret(at, encoding, &raw, inner)
     }
 
-    /// Hides what a carrier holds where it is no whole message of any type that can stand alone.
-    fn fails_closed(&mut self, at: u32, field: &FieldPlan, raw: &[u8], whole: bool) -> bool {
-        let closed = field.annotation.carrier.is_some() && !(whole && self.decodes(raw));
-        if closed {
-            self.hide(at);
+    /// Writes what a carrier holds as the message that it is where a secret may be in it; hides it where it is no
+    /// whole message of any type that the carrier carries. False where it can be shown as it is.
+    pub(super) fn carried_with_secret(&mut self, at: u32, encoding: &str, raw: &[u8], number: u16) -> bool {
+        if !self.options.redact {
+            return false;
         }
-        closed
+        let types = self.schema.carried(number);
+        let readings: Vec<(TypeId, Reading)> =
+            types.iter().map(|ty| (*ty, read(self.schema, self.options.limits, raw, *ty))).collect();
+        if readings.iter().any(|(_, r)| *r == Reading::Plain) && secret::mask(raw).is_none() {
+            return false;
+        }
+        let best = readings.iter().find(|(_, r)| *r == Reading::Secret);
+        // A type that knows none of the fields fits anything: only the likeliest is taken with unknown ones.
+        let fits = best.or_else(|| readings.first().filter(|(_, r)| *r == Reading::Unknown));
+        let Some((ty, _)) = fits else {
+            self.hide(at);
+            return true;
+        };
+        self.open_or_hide(at, encoding, *ty, raw);
+        true
     }
 
-    /// Whether bytes decode without damage as some message that can stand alone.
-    fn decodes(&self, raw: &[u8]) -> bool {
-        let (mut tree, mut findings) = (Tree::new(), Vec::new());
-        self.schema.types().filter(|(_, plan)| plan.root).any(|(ty, _)| {
-            findings.clear();
-            decode(self.schema, Some(ty), raw, self.options.limits, &mut tree, &mut findings);
-            !findings.iter().any(|f| f.severity == Severity::Error || f.code == Code::ProtoUnknownField)
-        })
+    /// Whether text of no known field is hidden: the hex or base64 of something with a secret in it.
+    pub(super) fn hides_text(&self, text: &[u8]) -> bool {
+        self.options.redact
+            && (encoded(text).is_some_and(|raw| secret::mask(&raw).is_some())
+                || holds_secret(self.schema, self.options.limits, text))
     }
 
-    /// The same for bytes.
+    /// The same as [`Self::text_with_secret`] for bytes.
     pub(super) fn bytes_with_secret(
         &mut self,
         at: u32,
@@ -137,7 +165,15 @@ impl Writer<'_, '_> {
         bytes: &[u8],
         inner: Option<TypeId>,
     ) -> bool {
-        let Some(ty) = self.secret_message(bytes, inner) else { return false };
+        let ty = secret_message(self.schema, self.options.limits, bytes, inner);
+        if let Some(ty) = ty {
+            self.open_or_hide(at, encoding, ty, bytes);
+        }
+        ty.is_some()
+    }
+
+    /// Writes bytes as a message of a type; hides them where they are none.
+    fn open_or_hide(&mut self, at: u32, encoding: &str, ty: TypeId, bytes: &[u8]) {
         let begin = self.out.len();
         if self.level >= MAX_LEVEL
             || !self.opened(encoding, Some(ty), None, |w| w.inner_message(Some(ty), bytes))
@@ -145,7 +181,6 @@ impl Writer<'_, '_> {
             self.out.truncate(begin);
             self.hide(at);
         }
-        true
     }
 
     /// Whether bytes that broke off may show a secret: in the field that was cut, or in hex digits.
@@ -177,12 +212,8 @@ impl Writer<'_, '_> {
         let mut tree = Tree::new();
         self.schema.secret_roots().iter().any(|ty| {
             decode(self.schema, Some(*ty), bytes, self.options.limits, &mut tree, &mut Vec::new());
-            has_secret(self.schema, &tree)
+            look(self.schema, &tree).secret
         })
-    }
-
-    fn secret_message(&self, bytes: &[u8], inner: Option<TypeId>) -> Option<TypeId> {
-        secret_message(self.schema, self.options.limits, bytes, inner)
     }
 }
 
@@ -192,14 +223,21 @@ pub fn holds_secret(schema: &Schema, limits: &Limits, bytes: &[u8]) -> bool {
         return false;
     }
     let holds = |raw: &[u8]| secret_message(schema, limits, raw, None).is_some();
+    let is_hex = bytes.iter().all(u8::is_ascii_hexdigit);
+    !is_hex && holds(bytes) || encoded(bytes).is_some_and(|raw| holds(&raw))
+}
+
+/// What bytes are the hex or base64 of, where they can be.
+fn encoded(bytes: &[u8]) -> Option<Vec<u8>> {
+    if bytes.len() < 2 * MIN_TRIED {
+        return None;
+    }
     if bytes.iter().all(u8::is_ascii_hexdigit) {
         let even = bytes.get(..bytes.len() & !1).unwrap_or_default();
-        return hex_simd::decode_to_vec(even).is_ok_and(|raw| holds(&raw));
+        return hex_simd::decode_to_vec(even).ok();
     }
     let is_base64 = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
-    holds(bytes)
-        || bytes.iter().all(is_base64)
-            && base64_simd::forgiving_decode_to_vec(bytes).is_ok_and(|raw| holds(&raw))
+    bytes.iter().all(is_base64).then(|| base64_simd::forgiving_decode_to_vec(bytes).ok()).flatten()
 }
 
 /// The type as which bytes decode cleanly with a secret set: `inner`, or one that can stand alone.
@@ -213,33 +251,63 @@ fn secret_message(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<
     inner.iter().chain(schema.secret_roots()).copied().find(|ty| {
         findings.clear();
         decode(schema, Some(*ty), bytes, limits, &mut tree, &mut findings);
-        let clean =
-            !findings.iter().any(|f| f.severity == Severity::Error || f.code == Code::ProtoUnknownField);
+        let seen = look(schema, &tree);
+        let clean = !seen.unknown && !findings.iter().any(|f| f.severity == Severity::Error);
         // What the schema says lies here needs no proof by a clean decode.
-        (clean || Some(*ty) == inner) && has_secret(schema, &tree)
+        (clean || Some(*ty) == inner) && seen.secret
     })
 }
 
-/// Whether a secret field is set somewhere, or a message in which one can lie broke off.
-fn has_secret(schema: &Schema, tree: &Tree) -> bool {
-    let mut parents: Vec<(u32, u32)> = Vec::new();
-    for (at, node) in tree.nodes.iter().enumerate() {
-        let at = at as u32;
-        while parents.last().is_some_and(|(_, end)| at >= *end) {
-            parents.pop();
-        }
-        let parent = parents.last().map_or(Tree::ROOT, |(parent, _)| *parent);
-        let field = tree.type_of(parent).and_then(|ty| schema.ty(ty).field(node.field));
-        let set = field.is_some_and(|f| f.annotation.secret) && node.end > node.start;
-        let broke = node.kind == NodeKind::Rest
-            && parent != Tree::ROOT
-            && tree.type_of(parent).is_some_and(|ty| schema.ty(ty).reaches_secret);
-        if set || broke {
-            return true;
-        }
-        if node.next > at + 1 {
-            parents.push((at, node.next));
-        }
+/// What bytes are, read as a type.
+#[derive(PartialEq, Eq)]
+enum Reading {
+    /// A whole message without a secret.
+    Plain,
+    /// A whole message with one.
+    Secret,
+    /// A whole message with fields that the type does not have.
+    Unknown,
+    /// None.
+    Broken,
+}
+
+fn read(schema: &Schema, limits: &Limits, bytes: &[u8], ty: TypeId) -> Reading {
+    let (mut tree, mut findings) = (Tree::new(), Vec::new());
+    decode(schema, Some(ty), bytes, limits, &mut tree, &mut findings);
+    match look(schema, &tree) {
+        _ if findings.iter().any(|f| f.severity == Severity::Error) => Reading::Broken,
+        Seen { secret: true, .. } => Reading::Secret,
+        Seen { unknown: true, .. } => Reading::Unknown,
+        _ => Reading::Plain,
     }
-    false
+}
+
+/// What a tree holds.
+#[derive(Default)]
+struct Seen {
+    /// A secret field that is set, or a broken end of a message in which one can lie.
+    secret: bool,
+    /// Fields that no type has, those within secrets left out.
+    unknown: bool,
+}
+
+fn look(schema: &Schema, tree: &Tree) -> Seen {
+    let (mut seen, mut hidden_to) = (Seen::default(), 0);
+    for (at, node, parent) in tree.walk().filter(|(_, node, _)| node.end > node.start || !node.is_known()) {
+        let Some(plan) = tree.type_of(parent).map(|ty| schema.ty(ty)).filter(|_| at >= hidden_to) else {
+            continue;
+        };
+        let known = plan.field(node.field);
+        let secret = match node.kind {
+            NodeKind::Rest => parent != Tree::ROOT && plan.reaches_secret,
+            _ => known
+                .map_or_else(|| hides_unknown(schema, plan, node.number), |field| field.annotation.secret),
+        };
+        if secret && known.is_some() {
+            hidden_to = node.next;
+        }
+        seen.secret |= secret;
+        seen.unknown |= known.is_none() && node.kind != NodeKind::Rest;
+    }
+    seen
 }

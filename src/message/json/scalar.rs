@@ -101,8 +101,10 @@ impl Writer<'_, '_> {
 
     /// A bytes field, or bytes that stand for what could not be decoded.
     pub(super) fn bytes(&mut self, field: &FieldPlan, at: u32, bytes: &[u8]) {
-        let inner = self.inner_type(field);
-        self.base64(at, bytes, inner);
+        match field.annotation.carrier {
+            Some(number) if !bytes.is_empty() && self.carried_with_secret(at, "protobuf", bytes, number) => {}
+            _ => self.base64(at, bytes, self.inner_type(field)),
+        }
     }
 
     /// The message type that a field is said to hold.

@@ -3,13 +3,23 @@
 
 use crate::{
     message::{NodeKind, Wire},
-    schema::TypePlan,
+    schema::{Schema, TypePlan},
 };
 
 use super::{Parts, Writer, collect::Unknown, push_string, scalar::push_base64};
 
 /// Largest integer that every JSON reader keeps exact.
 const MAX_EXACT: u64 = (1 << 53) - 1;
+
+/// Whether the value of a field that the type does not have, or not of this wire type, may be a secret:
+/// where the schema says so of its number, and in any message that holds credentials.
+pub fn hides_unknown(schema: &Schema, plan: &TypePlan, number: u32) -> bool {
+    if plan.fields.iter().any(|f| f.annotation.secret) {
+        return true;
+    }
+    let field = plan.index_of(number).and_then(|i| plan.field(i));
+    field.and_then(|f| f.kind.message()).is_some_and(|ty| schema.ty(ty).reaches_secret)
+}
 
 impl Writer<'_, '_> {
     /// `$unknown`'s list.
@@ -44,10 +54,7 @@ impl Writer<'_, '_> {
         // The number is known where only the wire type does not fit.
         let field = plan.and_then(|p| p.index_of(node.number).and_then(|i| p.field(i)));
         self.head(node.number, node.wire, field.map(|f| &*f.name));
-        let secret = field.is_some_and(|f| {
-            self.hides(f)
-                || self.options.redact && f.kind.message().is_some_and(|ty| self.schema.ty(ty).reaches_secret)
-        });
+        let secret = self.options.redact && plan.is_some_and(|p| hides_unknown(self.schema, p, node.number));
         match node.kind {
             _ if secret => self.hide(at),
             NodeKind::Scalar => self.quoted(node.bits),
@@ -150,6 +157,7 @@ impl Writer<'_, '_> {
                 self.out.push(b'}');
             }
             (NodeKind::Message, _) => self.guessed(at),
+            (NodeKind::Text, _) if self.hides_text(bytes) => self.hide(at),
             (NodeKind::Text, _) => {
                 let masked = self.masked(at, bytes);
                 push_string(self.out, &String::from_utf8_lossy(masked.as_deref().unwrap_or(bytes)));

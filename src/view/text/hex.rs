@@ -7,14 +7,23 @@ use std::ops::Range;
 use colored::Colorize;
 
 /// Appends a dump of `bytes`, each line after `indent` blanks: offset, bytes in two groups of eight, ASCII. Bytes in
-/// `hidden` are dots.
+/// `hidden`, ranges in the order of their beginnings, are dots.
 pub fn dump(bytes: &[u8], hidden: &[Range<usize>], indent: usize, out: &mut String) {
-    let is_hidden = |at: usize| hidden.iter().any(|range| range.contains(&at));
+    let (mut ranges, mut hidden_to) = (hidden.iter().peekable(), 0);
     for (row, line) in bytes.chunks(16).enumerate() {
+        let mut hides = [false; 16];
+        for (i, hides) in hides.iter_mut().enumerate() {
+            let at = row * 16 + i;
+            while let Some(range) = ranges.next_if(|range| range.start <= at) {
+                hidden_to = hidden_to.max(range.end);
+            }
+            *hides = at < hidden_to;
+        }
+        let is_hidden = |i: usize| hides.get(i).is_some_and(|hides| *hides);
         let _ = write!(out, "{:indent$}{}  ", "", format!("{:08x}", row * 16).dimmed());
         for i in 0..16 {
             match line.get(i) {
-                Some(_) if is_hidden(row * 16 + i) => out.push_str("·· "),
+                Some(_) if is_hidden(i) => out.push_str("·· "),
                 Some(byte) => drop(write!(out, "{byte:02x} ")),
                 None => out.push_str("   "),
             }
@@ -24,7 +33,7 @@ pub fn dump(bytes: &[u8], hidden: &[Range<usize>], indent: usize, out: &mut Stri
         }
         out.push(' ');
         let plain = |(i, &b): (usize, &u8)| {
-            if (0x20..0x7f).contains(&b) && !is_hidden(row * 16 + i) { b as char } else { '.' }
+            if (0x20..0x7f).contains(&b) && !is_hidden(i) { b as char } else { '.' }
         };
         out.extend(line.iter().enumerate().map(plain));
         out.push('\n');

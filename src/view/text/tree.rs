@@ -5,13 +5,14 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use colored::Colorize;
+use memchr::memmem;
 
 use crate::base::secret::mask;
 use crate::base::text::{clean, push_clean_bytes};
 use crate::base::{Limits, Timestamp};
 use crate::message::json::holds_secret;
 use crate::message::{self, Node, NodeKind, Tree};
-use crate::schema::{FieldPlan, Kind, Schema, TypeId};
+use crate::schema::{FieldPlan, Kind, Schema, TypeId, TypePlan};
 
 use super::super::Item;
 use super::super::redact::REDACTED;
@@ -23,12 +24,17 @@ const LONGEST: usize = 400;
 pub fn write(item: &Item<'_>, schema: &Schema, out: &mut String) {
     let Some(tree) = decoded(item, schema) else { return };
     let payload = &item.decoded.payload;
-    let mut at = 0;
-    while let Some(node) = tree.node(at) {
-        let parent = tree.parent(at);
-        let field = tree.type_of(parent).and_then(|ty| schema.ty(ty).field(node.field));
-        line(schema, node, field, payload, item.show_secrets, out);
-        at += 1;
+    let mut hidden_to = 0;
+    for (at, node, parent) in tree.walk() {
+        let plan = tree.type_of(parent).map(|ty| schema.ty(ty));
+        let hidden = !item.show_secrets && hidden(schema, plan, node, payload);
+        if at < hidden_to {
+            continue;
+        }
+        if hidden {
+            hidden_to = node.next;
+        }
+        line(schema, node, plan.and_then(|plan| plan.field(node.field)), payload, hidden, out);
     }
 }
 
@@ -48,22 +54,25 @@ pub fn secret_spans(item: &Item<'_>, schema: &Schema) -> Vec<Range<usize>> {
     if item.show_secrets {
         return Vec::new();
     }
-    let Some(tree) = decoded(item, schema) else { return Vec::new() };
-    let mut spans = Vec::new();
-    let mut at = 0;
-    while let Some(node) = tree.node(at) {
-        let field = tree.type_of(tree.parent(at)).and_then(|ty| schema.ty(ty).field(node.field));
-        if hidden(schema, field, node, &item.decoded.payload) {
-            spans.push(node.start as usize..node.end as usize);
-        }
-        at += 1;
+    let payload = &item.decoded.payload;
+    if item.decoded.ty.is_none() && memmem::find(&item.decoded.message, REDACTED.as_bytes()).is_some() {
+        // JSON and trailers have no tree that would say where the secret lies.
+        return std::iter::once(0..payload.len()).collect();
     }
-    spans
+    let Some(tree) = decoded(item, schema) else { return Vec::new() };
+    let secret = |(_, node, parent): &(u32, &Node, u32)| {
+        hidden(schema, tree.type_of(*parent).map(|ty| schema.ty(ty)), node, payload)
+    };
+    tree.walk().filter(secret).map(|(_, node, _)| node.start as usize..node.end as usize).collect()
 }
 
-/// Whether a node's bytes hold a secret, or may.
-pub fn hidden(schema: &Schema, field: Option<&FieldPlan>, node: &Node, payload: &[u8]) -> bool {
+/// Whether a node of a message of type `plan` is not to be shown.
+pub fn hidden(schema: &Schema, plan: Option<&TypePlan>, node: &Node, payload: &[u8]) -> bool {
+    let field = plan.and_then(|plan| plan.field(node.field));
     if field.is_some_and(|f| f.annotation.secret || f.annotation.carrier.is_some()) {
+        return true;
+    }
+    if plan.is_some_and(|plan| !node.is_known() && message::json::hides_unknown(schema, plan, node.number)) {
         return true;
     }
     let bytes = node.bytes(payload);
@@ -80,7 +89,7 @@ fn line(
     node: &Node,
     field: Option<&FieldPlan>,
     payload: &[u8],
-    show_secrets: bool,
+    hidden: bool,
     out: &mut String,
 ) {
     let indent = 8 + 2 * usize::from(node.depth);
@@ -101,7 +110,7 @@ fn line(
         };
         let _ = write!(out, " {}", format!("{} {kind}", field.number).dimmed());
     }
-    if !show_secrets && hidden(schema, field, node, payload) {
+    if hidden {
         let _ = writeln!(out, " {}", REDACTED.yellow());
         return;
     }

@@ -7,7 +7,7 @@ use crate::base::secret::{REDACTED, mask};
 use crate::base::text::{clean, cut, push_clean_bytes};
 use crate::base::{Severity, Timestamp};
 use crate::message::{self, Node, NodeKind, Tree};
-use crate::schema::{Cardinality, Encoding, FieldPlan, Inner, Kind, Nested, TypeId, WellKnown};
+use crate::schema::{Cardinality, Encoding, FieldPlan, Inner, Kind, Nested, TypeId, TypePlan, WellKnown};
 
 use super::super::super::text::{hidden, scalar_text};
 use super::build::{Builder, line};
@@ -55,7 +55,8 @@ impl Builder<'_> {
                 self.shut(&mut open);
             }
             let parent = open.last().map_or(Tree::ROOT, |o| o.node);
-            let field = tree.type_of(parent).and_then(|ty| self.schema.ty(ty).field(node.field));
+            let plan = tree.type_of(parent).map(|ty| self.schema.ty(ty));
+            let field = plan.and_then(|plan| plan.field(node.field));
             let depth = at.depth.saturating_add(open.len() as u16 - 1);
             let mut row = line(depth, String::new(), if field.is_some() { Tone::Field } else { Tone::Unknown });
             row.place = Some(Place {
@@ -66,11 +67,11 @@ impl Builder<'_> {
             });
             self.name(&mut row, node, field, open.last_mut());
             let here = self.lines.len();
-            self.content(tree, number, node, field, bytes, at, row);
-            if node.next > number + 1 {
+            let told = self.content(tree, number, plan, bytes, at, row);
+            if told && node.next > number + 1 {
                 open.push(Open { node: number, end: node.next, line: here, counts: Vec::new() });
             }
-            number += 1;
+            number = if told { number + 1 } else { node.next.max(number + 1) };
         }
         while open.len() > 1 {
             self.shut(&mut open);
@@ -121,18 +122,18 @@ impl Builder<'_> {
         }
     }
 
-    /// Appends a field's line, and what is opened of it.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one field, each from another place")]
+    /// Appends a field's line, and what is opened of it; false where what is in it is not to be told.
     fn content(
         &mut self,
         tree: &Tree,
         number: u32,
-        node: &Node,
-        field: Option<&FieldPlan>,
+        plan: Option<&TypePlan>,
         bytes: &Bytes,
         at: At,
         mut row: Line,
-    ) {
+    ) -> bool {
+        let Some(node) = tree.node(number) else { return false };
+        let field = plan.and_then(|plan| plan.field(node.field));
         let content = node.bytes(bytes);
         let carried = self.carried.is_some_and(|f| field.is_some_and(|field| *field.name == *f) && node.depth == 0);
         if carried {
@@ -140,9 +141,9 @@ impl Builder<'_> {
             row.note = "carries the message below".to_owned();
             self.carried_at = row.place;
             self.lines.push(row);
-            return;
+            return true;
         }
-        if !self.item.show_secrets && hidden(self.schema, field, node, bytes) {
+        if !self.item.show_secrets && hidden(self.schema, plan, node, bytes) {
             if let Some(place) = row.place {
                 tabs::hide(&mut self.tabs, place);
             }
@@ -155,7 +156,7 @@ impl Builder<'_> {
             };
             row.tone = Tone::Hidden;
             self.lines.push(row);
-            return;
+            return false;
         }
         match node.kind {
             NodeKind::Message => {
@@ -196,6 +197,7 @@ impl Builder<'_> {
                 }
             }
         }
+        true
     }
 
     /// What stands beside a message's name: a time or duration as people write it, else its length.
@@ -211,7 +213,7 @@ impl Builder<'_> {
             _ if field.is_some_and(|f| f.cardinality == Cardinality::Map) => {
                 let key = tree.children(number).find(|(_, c)| c.number == 1).map(|(_, c)| c);
                 let secret = |c: &&Node| {
-                    let plan = node.ty.and_then(|ty| self.schema.ty(ty).field(c.field));
+                    let plan = node.ty.map(|ty| self.schema.ty(ty));
                     !self.item.show_secrets && hidden(self.schema, plan, c, bytes)
                 };
                 let key = key.filter(|c| !secret(c));

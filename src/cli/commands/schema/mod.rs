@@ -1,16 +1,21 @@
-//! `schema`: what is loaded.
-//! Never reads a capture.
+//! `schema`: what is loaded, how it differs from another, what a capture uses of it.
+//! Never prints a message of a capture.
 
+mod coverage;
+mod diff;
+
+use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use rpcshark::base::text::{clean, nearest};
-use rpcshark::schema::{Cardinality, FieldPlan, Kind, Presence, Schema, TypePlan};
+use rpcshark::schema::{self, Cardinality, FieldPlan, Kind, Presence, Schema, TypePlan};
 
-use crate::cli::args::{SchemaArgs, SchemaCommand};
+use crate::cli::args::{SchemaArgs, SchemaCommand, SchemaOptions};
 use crate::cli::exit::Exit;
-use crate::cli::setup;
+use crate::cli::{report, setup};
 
 /// Runs the command.
 pub fn run(args: SchemaArgs) -> Result<Exit> {
@@ -18,8 +23,28 @@ pub fn run(args: SchemaArgs) -> Result<Exit> {
     match args.command {
         SchemaCommand::List { schema } => list(&setup::schema(&schema)?.0, &mut out)?,
         SchemaCommand::Show { name, schema } => show(&setup::schema(&schema)?.0, &name, &mut out)?,
+        SchemaCommand::Compile { output, force, schema } => return compile(&schema, &output, force),
+        SchemaCommand::Diff { left, right, breaking } => return diff::run(&left, &right, breaking),
+        SchemaCommand::Coverage(args) => return coverage::run(*args),
     }
     io::stdout().write_all(&out)?;
+    Ok(Exit::Done)
+}
+
+/// Writes a descriptor set.
+fn compile(options: &SchemaOptions, path: &Path, force: bool) -> Result<Exit> {
+    let (set, warnings) = schema::descriptor_set(&setup::sources(options))?;
+    for warning in &warnings {
+        report::schema_error("warning", warning);
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(force)
+        .create_new(!force)
+        .truncate(force)
+        .open(path)
+        .with_context(|| format!("cannot write {} (--force writes over)", setup::shown(path)))?;
+    file.write_all(&set).with_context(|| format!("cannot write {}", setup::shown(path)))?;
     Ok(Exit::Done)
 }
 
