@@ -83,6 +83,16 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Say what is known of a protocol, and what is not
     Dialect(DialectArgs),
+    /// Look at a capture: frame list, message tree, bytes, timeline (see docs/VIEW.md)
+    ///
+    /// Opens at once, however long the capture: frames are read in the background and decoded as they are
+    /// shown. ? shows the keys.
+    #[command(
+        after_help = "Examples:\n  rpcshark view session.pcap\n  rpcshark view -Y 'findings.severity >= \"warning\"' session.har\n  \
+                            rpcshark view --columns frame,time,kind,message.**.path session.pcap\n  \
+                            tcpdump -U -w - | rpcshark view -"
+    )]
+    View(View),
     /// Print what a shell needs to complete options, types, kinds and codes
     #[command(
         after_help = "Examples:\n  source <(rpcshark completions bash)\n  rpcshark completions zsh > ~/.zfunc/_rpcshark\n  \
@@ -191,6 +201,40 @@ pub struct Diff {
     pub input: InputOptions,
     #[command(flatten)]
     pub output: OutputOptions,
+}
+
+/// `view`.
+#[derive(Args, Debug)]
+pub struct View {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Columns of the list: frame, time, call, direction, kind, length, flags, rpc, conn, stream, type, protocol, capture,
+    /// findings, info, or paths of the record (ids.call_id, message.**.path)
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub columns: Vec<String>,
+    /// Only frames that pass a display filter (see docs/FILTERS.md)
+    #[arg(short = 'Y', long, value_name = "EXPR", add = ArgValueCompleter::new(completion::filter))]
+    pub filter: Option<String>,
+    /// How times are shown
+    #[arg(long, value_enum, default_value = "relative")]
+    pub time: Time,
+    /// Write what is copied into this new file, in place of the terminal's clipboard
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Leave the mouse to the terminal
+    #[arg(long)]
+    pub no_mouse: bool,
+    /// Colour
+    #[arg(long, value_enum)]
+    pub color: Option<Color>,
+    /// Show credentials instead of [redacted]
+    #[arg(long)]
+    pub show_secrets: bool,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
 }
 
 /// `check`.

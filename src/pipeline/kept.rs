@@ -152,6 +152,14 @@ impl Kept {
         self.entries.push(entry);
     }
 
+    /// A finding of a run about a frame that is here already.
+    pub fn worsen(&mut self, number: u64, severity: Severity) {
+        let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        if let Some(entry) = at.and_then(|at| self.entries.get_mut(at)) {
+            entry.seen.severity = entry.seen.severity.max(Some(severity));
+        }
+    }
+
     fn keep(&mut self, payload: &[u8]) -> (u32, u32, u32) {
         let length = payload.len();
         if self.bytes + length as u64 > self.max_bytes || u32::try_from(length).is_err() {

@@ -8,16 +8,19 @@
 
 mod again;
 mod batch;
+mod complete;
 mod decode;
 mod feed;
 mod filter;
+mod hunt;
 mod joins;
 mod kept;
 mod live;
 mod logged;
 mod named;
-mod complete;
+mod runs;
 mod typing;
+mod window;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,8 +34,8 @@ use crate::view::Item;
 
 pub use batch::{Correlated, Sink, Summary, run};
 pub use feed::Feed;
-pub use live::Live;
 pub use filter::Seen;
+pub use window::Window;
 
 /// How far encodings inside fields are opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -13,3 +13,4 @@ pub mod schema;
 pub mod shell;
 pub mod stats;
 pub mod timeline;
+pub mod view;

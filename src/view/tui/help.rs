@@ -38,7 +38,10 @@ pub const LINES: &[(&str, &str)] = &[
     ("", "Taking away"),
     ("y v", "copy the field's value; y m the message, y p the path, y r the record, y b the bytes in hex"),
     ("m M", "mark the frame, and back; no marks"),
-    ("w", "write records to a file, a line of JSON each: those marked, else those the filter lets through, else this one"),
+    (
+        "w",
+        "write records to a file, a line of JSON each: those marked, else those the filter lets through, else this one",
+    ),
     ("", "Timeline"),
     ("+ - 0", "nearer, farther, all"),
     ("h l ← →", "earlier, later"),

@@ -74,7 +74,8 @@ pub fn press(state: &mut State, key: KeyEvent) -> Option<Effect> {
         && (digit != '0' || state.count.is_some())
     {
         let digit = u64::from(digit as u32 - '0' as u32);
-        state.count = Some(state.count.unwrap_or(0).saturating_mul(10).saturating_add(digit).min(u64::from(u32::MAX)));
+        state.count =
+            Some(state.count.unwrap_or(0).saturating_mul(10).saturating_add(digit).min(u64::from(u32::MAX)));
         return None;
     }
     let count = state.count.take();
@@ -124,7 +125,9 @@ pub(super) fn movement(key: KeyEvent, count: Option<u64>) -> Option<Move> {
         (KeyCode::Char('k'), false) | (KeyCode::Up, _) | (KeyCode::Char('p'), true) => Move::By(-times),
         (KeyCode::Char('d'), true) => Move::Half(times),
         (KeyCode::Char('u'), true) => Move::Half(-times),
-        (KeyCode::PageDown, _) | (KeyCode::Char('f'), true) | (KeyCode::Char(' '), false) => Move::Page(times),
+        (KeyCode::PageDown, _) | (KeyCode::Char('f'), true) | (KeyCode::Char(' '), false) => {
+            Move::Page(times)
+        }
         (KeyCode::PageUp, _) | (KeyCode::Char('b'), _) => Move::Page(-times),
         (KeyCode::Char('G'), _) | (KeyCode::End, _) => count.map_or(Move::Last, Move::Line),
         (KeyCode::Char('g'), false) | (KeyCode::Home, _) => count.map_or(Move::First, Move::Line),
@@ -241,7 +244,9 @@ fn said(state: &mut State, key: KeyEvent, count: Option<u64>) -> Took {
     let (rows, len) = (state.layout().said_rows(), state.said_lines.len());
     let last = len.saturating_sub(rows);
     match key.code {
-        KeyCode::Esc | KeyCode::Char('q' | 'f') if !key.modifiers.contains(KeyModifiers::CONTROL) => state.view = View::Frames,
+        KeyCode::Esc | KeyCode::Char('q' | 'f') if !key.modifiers.contains(KeyModifiers::CONTROL) => {
+            state.view = View::Frames
+        }
         KeyCode::Tab | KeyCode::Char(']') | KeyCode::Right | KeyCode::Char('l') => turn_said(state, 1),
         KeyCode::BackTab | KeyCode::Char('[') | KeyCode::Left | KeyCode::Char('h') => turn_said(state, -1),
         KeyCode::Enter => {

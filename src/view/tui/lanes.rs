@@ -60,7 +60,8 @@ pub(super) fn press(state: &mut State, key: KeyEvent, count: Option<u64>) -> Too
             state.relane();
         }
         KeyCode::Enter | KeyCode::Char('$') => {
-            let frame = selected(state).map(|l| if key.code == KeyCode::Enter { l.first.frame } else { l.last.frame });
+            let frame = selected(state)
+                .map(|l| if key.code == KeyCode::Enter { l.first.frame } else { l.last.frame });
             if let Some(frame) = frame {
                 state.view = View::Frames;
                 return Took::Asks(Effect::Number(frame));
@@ -114,7 +115,9 @@ fn fit(state: &mut State) {
 fn ends(state: &State) -> Option<(f64, f64)> {
     let (from, to) = whole(state)?;
     let lane = selected(state)?;
-    let part = |moment| Some((state.axis.of(moment)?.saturating_sub(from)) as f64 / (to.saturating_sub(from)) as f64);
+    let part = |moment| {
+        Some((state.axis.of(moment)?.saturating_sub(from)) as f64 / (to.saturating_sub(from)) as f64)
+    };
     Some((part(lane.first)?, part(lane.last)?))
 }
 

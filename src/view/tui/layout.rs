@@ -91,7 +91,8 @@ impl Layout {
             layout.tree = Area { width: tree, ..below };
             layout.hex = Area { x: tree, width: HEX_WIDE, ..below };
         } else {
-            let hex = (below.height * 2 / 5).clamp(2, below.height.saturating_sub(2).max(2)).min(below.height);
+            let hex =
+                (below.height * 2 / 5).clamp(2, below.height.saturating_sub(2).max(2)).min(below.height);
             layout.tree = Area { height: below.height - hex, ..below };
             layout.hex = Area { y: below.y + below.height - hex, height: hex, ..below };
         }

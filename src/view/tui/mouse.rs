@@ -53,7 +53,8 @@ fn wheel(state: &mut State, x: u16, y: u16, by: isize) -> Option<Effect> {
         View::Frames => {
             let length = state.detail.tabs.get(state.tab).map_or(0, |t| t.bytes.len());
             let rows = length.div_ceil(layout.hex_width());
-            state.hex_top = state.hex_top.saturating_add_signed(by).min(rows.saturating_sub(layout.hex_rows()));
+            state.hex_top =
+                state.hex_top.saturating_add_signed(by).min(rows.saturating_sub(layout.hex_rows()));
         }
     }
     None
@@ -100,7 +101,10 @@ fn click(state: &mut State, x: u16, y: u16) -> Option<Effect> {
         View::Frames if layout.tree.holds(x, y) => {
             state.focus = Pane::Tree;
             let row = usize::from(y.saturating_sub(layout.tree.y + 1));
-            let Some(line) = state.shown.get(state.tree.top + row).copied().filter(|_| y > layout.tree.y) else { return None };
+            let Some(line) = state.shown.get(state.tree.top + row).copied().filter(|_| y > layout.tree.y)
+            else {
+                return None;
+            };
             let again = state.tree.at == state.tree.top + row;
             state.tree.at = state.tree.top + row;
             state.follow_line(false);

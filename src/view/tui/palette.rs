@@ -17,8 +17,14 @@ pub struct Palette {
 }
 
 /// Colours of kinds, in the order of their appearance.
-const KINDS: [Color; 6] =
-    [Color::LightBlue, Color::LightCyan, Color::LightYellow, Color::LightGreen, Color::LightMagenta, Color::White];
+const KINDS: [Color; 6] = [
+    Color::LightBlue,
+    Color::LightCyan,
+    Color::LightYellow,
+    Color::LightGreen,
+    Color::LightMagenta,
+    Color::White,
+];
 
 impl Palette {
     fn fg(self, color: Color) -> Style {
@@ -96,7 +102,9 @@ impl Palette {
             Tone::Unknown => (self.fg(Color::Magenta), Style::new()),
             Tone::Hidden => (self.fg(Color::LightBlue), self.fg(Color::Yellow)),
             Tone::Opened => (self.fg(Color::LightCyan), self.fg(Color::LightCyan)),
-            Tone::Link => (self.fg(Color::LightBlue), self.fg(Color::LightGreen).add_modifier(Modifier::UNDERLINED)),
+            Tone::Link => {
+                (self.fg(Color::LightBlue), self.fg(Color::LightGreen).add_modifier(Modifier::UNDERLINED))
+            }
             Tone::Finding(severity) => (self.severity(severity), Style::new()),
         }
     }

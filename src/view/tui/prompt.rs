@@ -19,8 +19,16 @@ pub fn open(state: &mut State, ask: Ask) {
     };
     let caret = text.len();
     state.note = None;
-    state.prompt =
-        Some(Prompt { ask, text, caret, mistake: None, words: Vec::new(), word: None, word_start: 0, back: 0 });
+    state.prompt = Some(Prompt {
+        ask,
+        text,
+        caret,
+        mistake: None,
+        words: Vec::new(),
+        word: None,
+        word_start: 0,
+        back: 0,
+    });
 }
 
 /// What stands before the text.
@@ -196,7 +204,10 @@ fn turn_word(prompt: &mut Prompt, by: isize) -> Option<Effect> {
 /// Puts one of the words where the caret is.
 pub fn choose(prompt: &mut Prompt, word: usize) {
     let Some(text) = prompt.words.get(word).cloned() else { return };
-    let (Some(head), Some(tail)) = (prompt.text.get(..prompt.word_start), prompt.text.get(prompt.caret..)) else { return };
+    let (Some(head), Some(tail)) = (prompt.text.get(..prompt.word_start), prompt.text.get(prompt.caret..))
+    else {
+        return;
+    };
     let line = format!("{head}{text}{tail}");
     prompt.caret = head.len() + text.len();
     prompt.text = line;
@@ -212,7 +223,10 @@ fn insert(prompt: &mut Prompt, text: &str) {
 }
 
 fn cut(prompt: &mut Prompt, from: usize) {
-    if from <= prompt.caret && prompt.text.is_char_boundary(from) && prompt.text.is_char_boundary(prompt.caret) {
+    if from <= prompt.caret
+        && prompt.text.is_char_boundary(from)
+        && prompt.text.is_char_boundary(prompt.caret)
+    {
         prompt.text.replace_range(from..prompt.caret, "");
         prompt.caret = from;
     }

@@ -93,9 +93,11 @@ impl Column {
     pub fn title(&self) -> String {
         match self {
             Self::Path(path) => clean(path),
-            known => {
-                NAMES.iter().find(|(.., column)| column == known).map_or("", |(_, title, ..)| title).to_owned()
-            }
+            known => NAMES
+                .iter()
+                .find(|(.., column)| column == known)
+                .map_or("", |(_, title, ..)| title)
+                .to_owned(),
         }
     }
 
@@ -125,7 +127,12 @@ pub struct Columns {
 }
 
 /// The cells of a frame.
-pub fn cells(item: &Item<'_>, schema: &Schema, columns: &Columns, clock: (Option<Timestamp>, Option<Timestamp>)) -> Vec<String> {
+pub fn cells(
+    item: &Item<'_>,
+    schema: &Schema,
+    columns: &Columns,
+    clock: (Option<Timestamp>, Option<Timestamp>),
+) -> Vec<String> {
     let (frame, lane, decoded) = (item.frame, &item.frame.lane, item.decoded);
     let record = OnceCell::new();
     let cell = |column: &Column| match column {
@@ -177,7 +184,8 @@ fn info(item: &Item<'_>, schema: &Schema) -> String {
     }
     out.push_str(&label.says);
     if out.is_empty()
-        && let Some(worst) = item.decoded.findings.iter().max_by_key(|f| f.severity).filter(|f| f.severity > Severity::Note)
+        && let Some(worst) =
+            item.decoded.findings.iter().max_by_key(|f| f.severity).filter(|f| f.severity > Severity::Note)
     {
         out = clean(&worst.text);
     }

@@ -258,7 +258,8 @@ impl State {
         let path = self.tree_path();
         self.detail = detail;
         self.refold();
-        let same = (!path.is_empty()).then(|| self.shown.iter().position(|l| self.fold_key(*l as usize) == path));
+        let same =
+            (!path.is_empty()).then(|| self.shown.iter().position(|l| self.fold_key(*l as usize) == path));
         let root = self.shown.iter().position(|l| *l == self.detail.root).unwrap_or(0);
         let rows = self.layout().tree_rows();
         self.tree.top = 0;

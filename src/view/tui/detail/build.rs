@@ -67,7 +67,7 @@ pub(super) fn line(depth: u16, name: impl Into<String>, tone: Tone) -> Line {
 
 /// Opens a frame.
 pub fn build(item: &Item<'_>, facts: &Facts, schema: &Schema, limits: &Limits) -> Detail {
-    let mut builder = Builder {
+    let builder = Builder {
         item,
         schema,
         limits,
@@ -92,7 +92,8 @@ impl Builder<'_> {
         self.fail_closed(payload_tab);
         self.tabs.iter_mut().for_each(Tab::settle);
         let message = String::from_utf8_lossy(&self.item.decoded.message).into_owned();
-        let mut detail = Detail { number: self.item.number, lines: self.lines, tabs: self.tabs, message, root };
+        let mut detail =
+            Detail { number: self.item.number, lines: self.lines, tabs: self.tabs, message, root };
         detail.settle();
         mark(&mut detail, &self.item.decoded.findings);
         detail
@@ -179,7 +180,12 @@ impl Builder<'_> {
         let mut from = From { tab: 0, start: base, end, step: 1 };
         let mut add = |tabs: &mut Vec<Tab>, name: &str, bytes: &[u8]| {
             from.step = 0;
-            tabs.push(Tab { name: name.to_owned(), bytes: Bytes::copy_from_slice(bytes), hidden: Vec::new(), from: Some(from) });
+            tabs.push(Tab {
+                name: name.to_owned(),
+                bytes: Bytes::copy_from_slice(bytes),
+                hidden: Vec::new(),
+                from: Some(from),
+            });
             from = From { tab: tabs.len() - 1, start: 0, end: bytes.len(), step: 0 };
         };
         if let Some(inflated) = &facts.inflated {
@@ -204,7 +210,8 @@ impl Builder<'_> {
             (None, true) => ", compressed".to_owned(),
             (_, false) => String::new(),
         };
-        let here = self.section("Envelope", format!("flags 0x{flags:02x}, length {}{compressed}", frame.length));
+        let here =
+            self.section("Envelope", format!("flags 0x{flags:02x}, length {}{compressed}", frame.length));
         let place = |from: usize, to: usize| Some(Place { tab: 0, tag: from, start: from, end: to });
         self.fact("flags", format!("0x{flags:02x}"));
         self.fact("length", frame.length.to_string());
@@ -240,7 +247,9 @@ impl Builder<'_> {
         for header in head.headers.fields.iter().filter(|h| h.name != "host") {
             let value = header_value(&header.name, &header.value, show);
             self.fact(&clean(&header.name), clean(&value));
-            if value == REDACTED && let Some(row) = self.lines.last_mut() {
+            if value == REDACTED
+                && let Some(row) = self.lines.last_mut()
+            {
                 row.tone = Tone::Hidden;
             }
         }
@@ -254,7 +263,8 @@ impl Builder<'_> {
     fn message(&mut self, facts: &Facts, payload_tab: usize) -> u32 {
         let decoded = self.item.decoded;
         let base = self.base(payload_tab);
-        let payload = self.tabs.get(payload_tab).map(|t| t.bytes.slice(base.min(t.bytes.len())..)).unwrap_or_default();
+        let payload =
+            self.tabs.get(payload_tab).map(|t| t.bytes.slice(base.min(t.bytes.len())..)).unwrap_or_default();
         let mut tab = payload_tab;
         let mut start = base;
         if let Some(carrier) = &decoded.carrier {
@@ -281,7 +291,11 @@ impl Builder<'_> {
                 }
                 None => From { tab, start: base, end: base + payload.len(), step: 0 },
             };
-            let name = if carrier.encoding == "binary" { "carried".to_owned() } else { format!("from {}", carrier.encoding) };
+            let name = if carrier.encoding == "binary" {
+                "carried".to_owned()
+            } else {
+                format!("from {}", carrier.encoding)
+            };
             let bytes = Bytes::copy_from_slice(&decoded.payload);
             self.tabs.push(Tab { name, bytes, hidden: Vec::new(), from: Some(from) });
             (tab, start) = (self.tabs.len() - 1, 0);
@@ -294,7 +308,8 @@ impl Builder<'_> {
         };
         let known = decoded.ty.is_some() || decoded.kind.is_none() && decoded.message_type.is_none();
         let here = self.section(name, String::new());
-        let is_json = decoded.ty.is_none() && serde_json::from_slice::<serde_json::Value>(&payload).is_ok_and(|v| v.is_object());
+        let is_json = decoded.ty.is_none()
+            && serde_json::from_slice::<serde_json::Value>(&payload).is_ok_and(|v| v.is_object());
         if known && !is_json && !decoded.payload.is_empty() {
             let bytes = Bytes::copy_from_slice(&decoded.payload);
             let mut tree = Tree::new();
@@ -308,7 +323,9 @@ impl Builder<'_> {
         } else if let Ok(value) = serde_json::from_slice(&decoded.message) {
             self.json(&value, 1, Tone::Field);
         }
-        if self.lines.len() == here + 1 && let Some(row) = self.lines.get_mut(here) {
+        if self.lines.len() == here + 1
+            && let Some(row) = self.lines.get_mut(here)
+        {
             row.note = "empty".to_owned();
         }
         self.end(here);
@@ -319,7 +336,8 @@ impl Builder<'_> {
         let all: Vec<&Finding> = self.item.decoded.findings.iter().chain(&facts.notices).collect();
         let Some(worst) = all.iter().map(|f| f.severity).max() else { return };
         let count = all.len();
-        let here = self.section("Findings", format!("{count}, the worst {} {}", article(worst), worst.name()));
+        let here =
+            self.section("Findings", format!("{count}, the worst {} {}", article(worst), worst.name()));
         if let Some(row) = self.lines.get_mut(here) {
             row.tone = Tone::Finding(worst);
         }
@@ -357,9 +375,11 @@ impl Builder<'_> {
             Place { tab, tag: start, start, end }
         };
         let redacted = memchr::memmem::find(&decoded.message, REDACTED.as_bytes()).is_some();
-        let damaged = self.item.frame.compressed && decoded.findings.iter().any(|f| f.severity == Severity::Error);
+        let damaged =
+            self.item.frame.compressed && decoded.findings.iter().any(|f| f.severity == Severity::Error);
         // Not decoded at all, or decoded as what has no places: the text is hidden where anything in it is.
-        let unread = decoded.payload.is_empty() && !self.item.frame.payload.is_empty() && decoded.carrier.is_none();
+        let unread =
+            decoded.payload.is_empty() && !self.item.frame.payload.is_empty() && decoded.carrier.is_none();
         let nothing_hidden = self.tabs.iter().all(|t| t.hidden.is_empty());
         let leaks = self.tabs.first().is_some_and(|t| mask(&t.bytes).is_some());
         if damaged || unread || !self.has_tree && redacted || nothing_hidden && (redacted || leaks) {
@@ -383,7 +403,8 @@ fn mark(detail: &mut Detail, findings: &[Finding]) {
         let path = clean(path);
         let found = (0..detail.lines.len()).find(|at| {
             let line = detail.lines.get(*at);
-            line.is_some_and(|l| !l.step.is_empty() && path.ends_with(l.step.as_str())) && detail.path(*at) == path
+            line.is_some_and(|l| !l.step.is_empty() && path.ends_with(l.step.as_str()))
+                && detail.path(*at) == path
         });
         let mut at = found;
         while let Some(line) = at.and_then(|at| detail.lines.get_mut(at)) {

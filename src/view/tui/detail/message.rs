@@ -58,7 +58,8 @@ impl Builder<'_> {
             let plan = tree.type_of(parent).map(|ty| self.schema.ty(ty));
             let field = plan.and_then(|plan| plan.field(node.field));
             let depth = at.depth.saturating_add(open.len() as u16 - 1);
-            let mut row = line(depth, String::new(), if field.is_some() { Tone::Field } else { Tone::Unknown });
+            let mut row =
+                line(depth, String::new(), if field.is_some() { Tone::Field } else { Tone::Unknown });
             row.place = Some(Place {
                 tab: at.tab,
                 tag: at.base + node.tag as usize,
@@ -106,7 +107,9 @@ impl Builder<'_> {
             scalar => scalar.name().to_owned(),
         };
         row.meta = format!("{} {kind}", field.number);
-        if field.cardinality == Cardinality::Repeated && let Some(around) = around {
+        if field.cardinality == Cardinality::Repeated
+            && let Some(around) = around
+        {
             let count = match around.counts.iter_mut().find(|(f, _)| *f == node.field) {
                 Some((_, count)) => {
                     *count += 1;
@@ -135,7 +138,8 @@ impl Builder<'_> {
         let Some(node) = tree.node(number) else { return false };
         let field = plan.and_then(|plan| plan.field(node.field));
         let content = node.bytes(bytes);
-        let carried = self.carried.is_some_and(|f| field.is_some_and(|field| *field.name == *f) && node.depth == 0);
+        let carried =
+            self.carried.is_some_and(|f| field.is_some_and(|field| *field.name == *f) && node.depth == 0);
         if carried {
             row.value = format!("{} bytes", content.len());
             row.note = "carries the message below".to_owned();
@@ -201,15 +205,22 @@ impl Builder<'_> {
     }
 
     /// What stands beside a message's name: a time or duration as people write it, else its length.
-    fn summary(&self, tree: &Tree, number: u32, node: &Node, field: Option<&FieldPlan>, bytes: &Bytes) -> (String, String) {
+    fn summary(
+        &self,
+        tree: &Tree,
+        number: u32,
+        node: &Node,
+        field: Option<&FieldPlan>,
+        bytes: &Bytes,
+    ) -> (String, String) {
         let known = node.ty.and_then(|ty| self.schema.ty(ty).known);
-        let part = |n: u32| tree.children(number).filter(|(_, c)| c.number == n).last().map_or(0, |(_, c)| c.bits as i64);
+        let part = |n: u32| {
+            tree.children(number).filter(|(_, c)| c.number == n).last().map_or(0, |(_, c)| c.bits as i64)
+        };
         let length = format!("{} bytes", node.bytes(bytes).len());
         match known {
             Some(WellKnown::Timestamp) => (Timestamp::from_parts(part(1), part(2)).to_string(), length),
-            Some(WellKnown::Duration) => {
-                (format!("{} s", part(1) as f64 + part(2) as f64 / 1e9), length)
-            }
+            Some(WellKnown::Duration) => (format!("{} s", part(1) as f64 + part(2) as f64 / 1e9), length),
             _ if field.is_some_and(|f| f.cardinality == Cardinality::Map) => {
                 let key = tree.children(number).find(|(_, c)| c.number == 1).map(|(_, c)| c);
                 let secret = |c: &&Node| {
@@ -253,10 +264,23 @@ impl Builder<'_> {
         self.level -= 1;
     }
 
-    fn decoded(&mut self, nested: Nested, raw: Option<Vec<u8>>, place: Place, step: usize, name: &str, depth: u16) {
+    fn decoded(
+        &mut self,
+        nested: Nested,
+        raw: Option<Vec<u8>>,
+        place: Place,
+        step: usize,
+        name: &str,
+        depth: u16,
+    ) {
         let Some(raw) = raw.map(Bytes::from) else { return };
         let from = From { tab: place.tab, start: place.start, end: place.end, step };
-        self.tabs.push(Tab { name: format!("from {name}"), bytes: raw.clone(), hidden: Vec::new(), from: Some(from) });
+        self.tabs.push(Tab {
+            name: format!("from {name}"),
+            bytes: raw.clone(),
+            hidden: Vec::new(),
+            from: Some(from),
+        });
         self.opened(nested, &raw, self.tabs.len() - 1, 0, depth);
     }
 

@@ -34,10 +34,21 @@ fn what_is_hidden_is_hidden_where_it_came_from() {
 #[test]
 fn paths_and_the_innermost_line() {
     let place = |tag, end| Some(Place { tab: 0, tag, start: tag, end });
-    let lines = vec![line(0, "", None), line(1, "a", place(0, 9)), line(2, "b[1]", place(2, 5)), line(1, "c", place(9, 12))];
+    let lines = vec![
+        line(0, "", None),
+        line(1, "a", place(0, 9)),
+        line(2, "b[1]", place(2, 5)),
+        line(1, "c", place(9, 12)),
+    ];
     let mut detail = Detail { lines, ..Detail::default() };
     detail.settle();
-    assert_eq!((detail.path(2), detail.path(3), detail.path(0)), ("a.b[1]".into(), "c".into(), String::new()));
-    assert_eq!((detail.line_at(0, 3), detail.line_at(0, 6), detail.line_at(0, 10)), (Some(2), Some(1), Some(3)));
+    assert_eq!(
+        (detail.path(2), detail.path(3), detail.path(0)),
+        ("a.b[1]".into(), "c".into(), String::new())
+    );
+    assert_eq!(
+        (detail.line_at(0, 3), detail.line_at(0, 6), detail.line_at(0, 10)),
+        (Some(2), Some(1), Some(3))
+    );
     assert_eq!((detail.line_at(0, 50), detail.line_at(1, 3)), (None, None));
 }

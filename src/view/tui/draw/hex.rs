@@ -54,13 +54,20 @@ pub(super) fn draw(state: &State, area: Area, width: usize, canvas: &mut Canvas<
             let lit = style(at);
             canvas.put(area.x + x, y, area.width.saturating_sub(x), &shown, lit.unwrap_or(plain));
             // The blank between two lit bytes is lit.
-            if let (Some(lit), Some(_)) = (lit.filter(|_| column + 1 < width), style(at + 1).filter(|_| at + 1 < tab.bytes.len()))
+            if let (Some(lit), Some(_)) =
+                (lit.filter(|_| column + 1 < width), style(at + 1).filter(|_| at + 1 < tab.bytes.len()))
                 && !(has_keys && (at == state.byte || at + 1 == state.byte))
             {
                 canvas.put(area.x + x + 2, y, area.width.saturating_sub(x + 2), " ", lit);
             }
             let symbol = if (0x20..0x7f).contains(&byte) && !hidden { char::from(byte) } else { '.' };
-            canvas.put(area.x + text_x, y, area.width.saturating_sub(text_x), symbol.encode_utf8(&mut [0; 4]), lit.unwrap_or(plain));
+            canvas.put(
+                area.x + text_x,
+                y,
+                area.width.saturating_sub(text_x),
+                symbol.encode_utf8(&mut [0; 4]),
+                lit.unwrap_or(plain),
+            );
         }
     }
 }

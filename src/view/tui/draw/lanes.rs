@@ -11,7 +11,7 @@ use super::{Canvas, Scene, width};
 use crate::pdu::Side;
 
 /// The columns that titles and notes take.
-pub fn split(area_width: u16) -> (u16, u16) {
+fn split(area_width: u16) -> (u16, u16) {
     let title = (area_width * 2 / 5).clamp(12, 56).min(area_width);
     (title, area_width.saturating_sub(title + 1))
 }
@@ -22,7 +22,13 @@ pub(super) fn draw(state: &State, scene: &Scene<'_>, area: Area, canvas: &mut Ca
     let head = canvas.bar(area, true);
     let (left, right) = split(area.width);
     let x = area.x + left + 1;
-    canvas.put_cut(area.x, area.y, left, if state.axis.by_time { " Timeline" } else { " Timeline, by frame" }, head);
+    canvas.put_cut(
+        area.x,
+        area.y,
+        left,
+        if state.axis.by_time { " Timeline" } else { " Timeline, by frame" },
+        head,
+    );
     let Some(window) = window(state) else {
         let text = match (state.lanes.is_empty(), state.axis.by_time) {
             (true, _) => "no run, call or pair so far",
@@ -80,7 +86,15 @@ fn name(lane: &Lane, number: u32, folded: bool, area: Area, canvas: &mut Canvas<
     }
 }
 
-fn bar(state: &State, lane: &Lane, (from, to): (i64, i64), x: u16, room: u16, y: u16, canvas: &mut Canvas<'_>) {
+fn bar(
+    state: &State,
+    lane: &Lane,
+    (from, to): (i64, i64),
+    x: u16,
+    room: u16,
+    y: u16,
+    canvas: &mut Canvas<'_>,
+) {
     let (Some(first), Some(last)) = (state.axis.of(lane.first), state.axis.of(lane.last)) else { return };
     if room == 0 || last < from || first > to {
         return;
@@ -113,14 +127,27 @@ fn bar(state: &State, lane: &Lane, (from, to): (i64, i64), x: u16, room: u16, y:
 }
 
 /// Round moments along the axis.
-fn ticks(state: &State, (from, to): (i64, i64), x: u16, room: u16, y: u16, style: Style, canvas: &mut Canvas<'_>) {
+fn ticks(
+    state: &State,
+    (from, to): (i64, i64),
+    x: u16,
+    room: u16,
+    y: u16,
+    style: Style,
+    canvas: &mut Canvas<'_>,
+) {
     let Some((zero, _)) = super::super::lanes::whole(state) else { return };
     let zero = if state.axis.by_time { zero } else { 0 };
     let wanted = i64::from((room / 12).max(1));
     let least = (to.saturating_sub(from) / wanted).max(1);
     // The next round number: 1, 2 or 5 times a power of ten.
     let power = 10i64.saturating_pow(least.ilog10());
-    let step = [1, 2, 5, 10].into_iter().map(|n| power.saturating_mul(n)).find(|s| *s >= least).unwrap_or(least).max(1);
+    let step = [1, 2, 5, 10]
+        .into_iter()
+        .map(|n| power.saturating_mul(n))
+        .find(|s| *s >= least)
+        .unwrap_or(least)
+        .max(1);
     let mut at = zero.saturating_add((from.saturating_sub(zero)).div_euclid(step).saturating_mul(step));
     for _ in 0..200 {
         if at > to {
@@ -145,4 +172,9 @@ fn moment(nanos: i64, step: i64) -> String {
         1_000_000..1_000_000_000 => format!("{} ms", nanos / 1_000_000),
         _ => format!("{} s", nanos / 1_000_000_000),
     }
+}
+
+/// Columns of the axis in a terminal of a width.
+pub fn columns(width: u16) -> usize {
+    usize::from(split(width).1)
 }

@@ -75,9 +75,14 @@ fn widths(scene: &Scene<'_>, all: u16) -> Vec<u16> {
         .iter()
         .enumerate()
         .map(|(at, own)| match scene.columns.list.get(at) {
-            Some(column) if column.is_number() => {
-                scene.rows.iter().filter_map(|r| r.cells.get(at)).map(|c| width(c)).max().unwrap_or(0).clamp(*own, 30)
-            }
+            Some(column) if column.is_number() => scene
+                .rows
+                .iter()
+                .filter_map(|r| r.cells.get(at))
+                .map(|c| width(c))
+                .max()
+                .unwrap_or(0)
+                .clamp(*own, 30),
             _ => *own,
         })
         .collect();

@@ -22,6 +22,7 @@ use super::row::Columns;
 use super::state::{State, View};
 
 pub use hex::column_at as hex_column;
+pub use lanes::columns as lane_columns;
 pub use said::wrap;
 
 /// What is drawn beside the state.

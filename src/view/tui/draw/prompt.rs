@@ -8,7 +8,12 @@ use super::super::prompt::label;
 use super::super::state::{Pane, Prompt, State, View};
 use super::{Canvas, Scene, grouped, width};
 
-pub(super) fn draw(state: &State, scene: &Scene<'_>, area: Area, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+pub(super) fn draw(
+    state: &State,
+    scene: &Scene<'_>,
+    area: Area,
+    canvas: &mut Canvas<'_>,
+) -> Option<(u16, u16)> {
     if area.height == 0 {
         return None;
     }
@@ -47,11 +52,15 @@ fn typed(prompt: &Prompt, area: Area, canvas: &mut Canvas<'_>) -> (u16, u16) {
     } else if let Some(mistake) = &prompt.mistake {
         let column = |chars: usize| {
             let at = prompt.text.char_indices().nth(chars).map_or(prompt.text.len(), |(at, _)| at);
-            (start + width(prompt.text.get(..at).unwrap_or(""))).saturating_sub(width(prompt.text.get(..from).unwrap_or("")))
+            (start + width(prompt.text.get(..at).unwrap_or("")))
+                .saturating_sub(width(prompt.text.get(..from).unwrap_or("")))
         };
         let (first, last) = (column(mistake.start), column(mistake.end));
         let wide = last.saturating_sub(first).max(1);
-        canvas.style(Area { x: first, y: area.y, width: wide, height: 1 }, palette.mistake().add_modifier(Modifier::UNDERLINED));
+        canvas.style(
+            Area { x: first, y: area.y, width: wide, height: 1 },
+            palette.mistake().add_modifier(Modifier::UNDERLINED),
+        );
         let help = mistake.help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
         let text = format!("{} {}{help}", "^".repeat(usize::from(wide.min(40))), mistake.text);
         // Under its place where there is room for it, else as far left as it must be.
@@ -87,7 +96,13 @@ fn words(prompt: &Prompt, area: Area, canvas: &mut Canvas<'_>) {
 fn status(state: &State, scene: &Scene<'_>, area: Area, canvas: &mut Canvas<'_>) {
     let palette = canvas.palette;
     if let Some((text, is_mistake)) = &state.note {
-        canvas.put_cut(area.x, area.y, area.width, text, if *is_mistake { palette.mistake() } else { palette.key() });
+        canvas.put_cut(
+            area.x,
+            area.y,
+            area.width,
+            text,
+            if *is_mistake { palette.mistake() } else { palette.key() },
+        );
         return;
     }
     let keys = match state.view {
@@ -101,7 +116,9 @@ fn status(state: &State, scene: &Scene<'_>, area: Area, canvas: &mut Canvas<'_>)
         View::Lanes => super::super::lanes::selected(state).map_or_else(String::new, |lane| {
             format!("frames {} to {}", grouped(lane.first.frame), grouped(lane.last.frame))
         }),
-        View::Said => format!("{}/{}", (state.said_top + 1).min(state.said_lines.len()), state.said_lines.len()),
+        View::Said => {
+            format!("{}/{}", (state.said_top + 1).min(state.said_lines.len()), state.said_lines.len())
+        }
         View::Help => String::new(),
     };
     if let Some(count) = state.count {

@@ -63,7 +63,13 @@ pub(super) fn draw(state: &State, area: Area, canvas: &mut Canvas<'_>) {
     let body = area.body();
     let parts = state.said.get(state.said_tab).map(|s| &s.parts);
     if parts.is_none_or(|p| p.is_empty()) && body.height > 0 {
-        canvas.put(area.x + 1, body.y, area.width.saturating_sub(1), "nothing was said", canvas.palette.dim());
+        canvas.put(
+            area.x + 1,
+            body.y,
+            area.width.saturating_sub(1),
+            "nothing was said",
+            canvas.palette.dim(),
+        );
     }
     for row in 0..body.height {
         let Some((part, text)) = state.said_lines.get(state.said_top + usize::from(row)) else { return };

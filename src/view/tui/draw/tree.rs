@@ -56,7 +56,12 @@ fn line(state: &State, at: usize, area: Area, canvas: &mut Canvas<'_>) {
     }
     if !line.value.is_empty() {
         let gap = u16::from(!line.name.is_empty());
-        if gap > 0 && !matches!(line.tone, super::super::detail::Tone::Section | super::super::detail::Tone::Finding(_)) {
+        if gap > 0
+            && !matches!(
+                line.tone,
+                super::super::detail::Tone::Section | super::super::detail::Tone::Finding(_)
+            )
+        {
             x = canvas.put(x, area.y, room(x), ":", canvas.palette.dim());
         }
         x = canvas.put_cut(x + gap, area.y, room(x + gap), &line.value, value);
