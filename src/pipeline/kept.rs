@@ -85,6 +85,7 @@ pub struct Kept {
 
 impl Kept {
     /// Bytes that an entry takes beside its payload.
+    #[cfg(test)]
     pub const ENTRY: usize = size_of::<Entry>();
 
     /// How many frames there are.
@@ -93,6 +94,7 @@ impl Kept {
     }
 
     /// Payload bytes held.
+    #[cfg(test)]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

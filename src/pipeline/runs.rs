@@ -125,35 +125,45 @@ impl Runs {
         for link in &self.links {
             links.entry(link.stage).or_default().push(link);
         }
-        let mut out = Vec::new();
-        // Stages yet to be written, deepest last; `None` closes the lane of that place.
-        let mut todo: Vec<(Option<u32>, usize, u16)> = Vec::new();
-        let push_below = |todo: &mut Vec<(Option<u32>, usize, u16)>, parent: Option<u32>, depth: u16| {
-            let inside = below.get(&parent).into_iter().flatten().rev();
-            todo.extend(inside.map(|number| (Some(*number), 0, depth)));
+        let mut out: Vec<Lane> = Vec::new();
+        let first = |inside: &Inside<'_>| match inside {
+            Inside::Stage(number) => self.stages.get(*number as usize).map_or(u64::MAX, |s| s.first.frame),
+            Inside::Link(link) => link.request.or(link.responses.first().copied()).unwrap_or(u64::MAX),
+            Inside::End(_) => u64::MAX,
         };
-        push_below(&mut todo, None, 0);
-        while let Some((number, place, depth)) = todo.pop() {
-            let Some(number) = number else {
-                let end = out.len() as u32;
-                if let Some(lane) = out.get_mut(place) {
-                    let lane: &mut Lane = lane;
-                    lane.end = end;
+        // What is yet to be written, the next one last.
+        let mut todo: Vec<(Inside<'_>, u16)> = Vec::new();
+        let inside = |parent: Option<u32>, depth: u16| {
+            let stages = below.get(&parent).into_iter().flatten().map(|n| Inside::Stage(*n));
+            let pairs = links.get(&parent).into_iter().flatten().map(|l| Inside::Link(l));
+            let mut inside: Vec<_> = pairs.chain(stages).map(|inside| (inside, depth)).collect();
+            // At the same frame a pair stands before the level that it opens.
+            inside.sort_by_key(|(inside, _)| (first(inside), matches!(inside, Inside::Stage(_))));
+            inside.into_iter().rev()
+        };
+        todo.extend(inside(None, 0));
+        while let Some((next, depth)) = todo.pop() {
+            let number = match next {
+                Inside::Stage(number) => number,
+                Inside::Link(link) => {
+                    out.extend(self.pair(plan, link, depth));
+                    continue;
                 }
-                continue;
+                Inside::End(place) => {
+                    let end = out.len() as u32;
+                    if let Some(lane) = out.get_mut(place) {
+                        lane.end = end;
+                    }
+                    continue;
+                }
             };
             let Some(stage) = self.stages.get(number as usize) else { continue };
-            let here = out.len();
+            todo.push((Inside::End(out.len()), depth));
             out.push(self.level(plan, number, stage, depth));
-            todo.push((None, here, depth));
             if depth < 30 {
-                push_below(&mut todo, Some(number), depth + 1);
+                todo.extend(inside(Some(number), depth + 1));
             }
-            let mut own: Vec<&&Link> = links.get(&Some(number)).into_iter().flatten().collect();
-            own.sort_by_key(|l| l.request.or(l.responses.first().copied()));
-            out.extend(own.into_iter().filter_map(|l| self.pair(plan, l, depth + 1)));
         }
-        out.extend(links.get(&None).into_iter().flatten().filter_map(|l| self.pair(plan, l, 0)));
         for (at, lane) in out.iter_mut().enumerate() {
             lane.end = lane.end.max(at as u32 + 1);
         }
@@ -218,6 +228,14 @@ impl Runs {
             last: Moment { frame: last_frame, time: end },
         })
     }
+}
+
+/// What stands within a level.
+enum Inside<'a> {
+    Stage(u32),
+    Link(&'a Link),
+    /// The lane of this place ends.
+    End(usize),
 }
 
 fn named(plan: &Plan, stage: &Stage, room: usize) -> String {

@@ -17,6 +17,7 @@ mod session;
 mod sessions;
 mod shell;
 mod supply;
+mod tui;
 
 /// Command lines as a person sees them.
 #[test]

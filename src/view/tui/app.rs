@@ -336,7 +336,7 @@ impl<F: Frames> App<F> {
         let Some(prompt) = &mut self.state.prompt else { return };
         // While a word is typed only what cannot become right is worth saying: the end may be missing yet.
         let end = prompt.text.chars().count();
-        prompt.mistake = self.frames.check(&prompt.text).err().filter(|m| m.start < end);
+        prompt.mistake = self.frames.check(&prompt.text).err().filter(|m| m.end < end);
     }
 
     fn complete(&mut self) {
@@ -492,23 +492,28 @@ impl<F: Frames> App<F> {
     }
 }
 
-/// What is copied of a line: the text without its quotes, whole; of a message its JSON.
+/// What is copied of a line: a text without its quotes, whole; of a message its JSON.
 fn value(state: &State, line: &super::detail::Line) -> String {
     let text = line.value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
-    match text {
-        Some(text) => text.to_owned(),
-        None if line.value.is_empty() => {
-            let path = state.line().map(|l| state.detail.path(l)).unwrap_or_default();
-            let json: serde_json::Value = serde_json::from_str(&state.detail.message).unwrap_or_default();
-            let pointer = path.replace('[', ".").replace(']', "");
-            let steps = pointer.split('.').filter(|s| !s.is_empty());
-            let found = steps.fold(Some(&json), |at, step| match at? {
-                serde_json::Value::Array(items) => items.get(step.parse::<usize>().ok()?),
-                other => other.get(step),
-            });
-            found.filter(|v| !v.is_null()).map(|v| v.to_string()).unwrap_or_default()
-        }
-        None => line.value.clone(),
+    if let Some(text) = text.filter(|text| !text.ends_with('…')) {
+        return text.to_owned();
+    }
+    if text.is_none() && !line.value.is_empty() {
+        return line.value.clone();
+    }
+    // The line has only the beginning of a long text, and nothing of a message: the record has all of it.
+    let path = state.line().map(|l| state.detail.path(l)).unwrap_or_default();
+    let json: serde_json::Value = serde_json::from_str(&state.detail.message).unwrap_or_default();
+    let pointer = path.replace('[', ".").replace(']', "");
+    let steps = pointer.split('.').filter(|s| !s.is_empty());
+    let found = steps.fold(Some(&json), |at, step| match at? {
+        serde_json::Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+        other => other.get(step),
+    });
+    match found {
+        None | Some(serde_json::Value::Null) => text.unwrap_or_default().to_owned(),
+        Some(serde_json::Value::String(text)) => clean(text),
+        Some(other) => clean(&other.to_string()),
     }
 }
 

@@ -178,7 +178,11 @@ pub fn cells(
 fn info(item: &Item<'_>, schema: &Schema) -> String {
     let label = label(schema, item.decoded, LONGEST);
     let kind = clean(item.decoded.kind.as_deref().unwrap_or("-"));
-    let mut out = if label.name == kind { String::new() } else { label.name };
+    // The kind has a column of its own.
+    let below =
+        label.name.strip_prefix(kind.as_str()).filter(|rest| rest.is_empty() || rest.starts_with(' '));
+    let name = below.map_or(label.name.as_str(), str::trim_start);
+    let mut out = name.to_owned();
     if !out.is_empty() && !label.says.is_empty() {
         out.push(' ');
     }

@@ -35,7 +35,8 @@ pub(super) fn draw(state: &State, area: Area, canvas: &mut Canvas<'_>) {
 fn line(state: &State, at: usize, area: Area, canvas: &mut Canvas<'_>) {
     let Some(line) = state.detail.lines.get(at) else { return };
     let (name, value) = canvas.palette.line(line.tone);
-    let end = area.x + area.width;
+    // A column stays free before the bytes.
+    let end = (area.x + area.width).saturating_sub(1);
     // What is deep stands at most halfway.
     let indent = (line.depth.min(100) * 2).min(area.width / 2);
     let marker = match (line.end as usize > at + 1, state.is_open(at)) {
