@@ -15,7 +15,7 @@ press() {
     sleep 0.5
 }
 picture() {
-    tmux -L "$socket" capture-pane -e -p >"$work/screen.txt"
+    tmux -L "$socket" capture-pane -e -N -p >"$work/screen.txt"
     python3 docs/img/ansi.py <"$work/screen.txt" >"$work/screen.html"
     chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --force-device-scale-factor=2 \
         --window-size="$(sed -n 's/.*data-size="\([0-9,]*\)".*/\1/p' "$work/screen.html" | head -1)" \

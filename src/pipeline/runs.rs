@@ -135,7 +135,15 @@ impl Runs {
         let mut todo: Vec<(Inside<'_>, u16)> = Vec::new();
         let inside = |parent: Option<u32>, depth: u16| {
             let stages = below.get(&parent).into_iter().flatten().map(|n| Inside::Stage(*n));
-            let pairs = links.get(&parent).into_iter().flatten().map(|l| Inside::Link(l));
+            // What is as long as the level and has its id is the level itself.
+            let level = parent.and_then(|n| self.stages.get(n as usize));
+            let is_level = |l: &&&Link| {
+                l.state == LinkState::Answered
+                    && level
+                        .is_some_and(|s| l.id.is_some() && l.id == s.id && l.request == Some(s.first.frame))
+            };
+            let own = links.get(&parent).into_iter().flatten().filter(|l| !is_level(l));
+            let pairs = own.map(|l| Inside::Link(l));
             let mut inside: Vec<_> = pairs.chain(stages).map(|inside| (inside, depth)).collect();
             // At the same frame a pair stands before the level that it opens.
             inside.sort_by_key(|(inside, _)| (first(inside), matches!(inside, Inside::Stage(_))));

@@ -87,8 +87,10 @@ impl Builder<'_> {
         let payload_tab = self.payload_tabs(facts);
         self.envelope();
         self.head();
-        let root = self.message(facts, payload_tab);
+        let mut root = self.message(facts, payload_tab);
+        let before = self.lines.len();
         self.findings(facts, payload_tab);
+        root = self.findings_first(before, root);
         self.fail_closed(payload_tab);
         self.tabs.iter_mut().for_each(Tab::settle);
         let message = String::from_utf8_lossy(&self.item.decoded.message).into_owned();
@@ -361,6 +363,23 @@ impl Builder<'_> {
             self.lines.push(row);
         }
         self.end(here);
+    }
+
+    /// Puts the findings, the lines from `from` on, right below the frame's section where one is more than a
+    /// note: what is wrong is to be seen first. The line that the message begins at, by then.
+    fn findings_first(&mut self, from: usize, root: u32) -> u32 {
+        let worst = self.lines.get(from).map(|l| l.tone);
+        if !matches!(worst, Some(Tone::Finding(severity)) if severity > Severity::Note) {
+            return root;
+        }
+        let to = self.lines.first().map_or(0, |l| l.end as usize);
+        let mut findings = self.lines.split_off(from);
+        let count = findings.len() as u32;
+        let moved = (from - to.min(from)) as u32;
+        findings.iter_mut().for_each(|l| l.end = l.end.saturating_sub(moved));
+        self.lines.iter_mut().skip(to).filter(|l| l.end > 0).for_each(|l| l.end += count);
+        self.lines.splice(to..to, findings);
+        root + count
     }
 
     /// Hides bytes as sent where nobody can say which of them are a secret.
