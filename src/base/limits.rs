@@ -52,6 +52,12 @@ pub struct Limits {
     pub max_blobs: usize,
     /// Content of blobs that is kept, in bytes.
     pub max_blob_bytes: u64,
+    /// Frames that an export holds; it says how many it left out.
+    pub max_export_frames: usize,
+    /// Bytes of one payload that a report shows.
+    pub max_report_payload: usize,
+    /// What frames hold, in bytes of the report; the rest are listed without it.
+    pub max_report: usize,
 }
 
 impl Default for Limits {
@@ -80,6 +86,9 @@ impl Default for Limits {
             max_text: 64 << 20,
             max_blobs: 65_536,
             max_blob_bytes: 64 << 20,
+            max_export_frames: 1_000_000,
+            max_report_payload: 16 << 10,
+            max_report: 64 << 20,
         }
     }
 }

@@ -1,12 +1,21 @@
 //! The command line as typed.
 //! Never looks at the environment, a file or the terminal; `setup` settles all that.
 
+mod export;
+mod timeline;
+mod view;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
 use clap_complete::ArgValueCompleter;
+pub use export::{Export, ExportTo};
 
 use super::completion;
+
+pub use timeline::Timeline;
+pub use view::View;
 
 /// Inspect captured Connect, gRPC and gRPC-Web traffic.
 ///
@@ -45,9 +54,9 @@ pub enum Command {
     ///
     /// A drawing on a terminal, one event a line (JSON) when piped.
     #[command(
-        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'"
+        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'\n  rpcshark timeline --at 46 session.pcap"
     )]
-    Timeline(Correlate),
+    Timeline(Timeline),
     /// Print what was said: text, thinking, shell output, tool arguments
     #[command(
         after_help = "Examples:\n  rpcshark follow session.har\n  rpcshark follow --stream shell session.pcap"
@@ -70,6 +79,13 @@ pub enum Command {
     Check(Check),
     /// List the blobs of a capture, check their hashes, write them out
     Blobs(Blobs),
+    /// Write a session for other programs: a report, a trace, a diagram
+    ///
+    /// To standard output, or to a file with -o. See docs/EXPORT.md.
+    #[command(after_help = "Examples:\n  rpcshark export --to html -o report.html session.pcap\n  \
+                            rpcshark export --to perfetto session.har > trace.json\n  \
+                            rpcshark export --to mermaid session.pcap >> README.md")]
+    Export(Export),
     /// Write records or messages in JSON back to bytes
     ///
     /// Reads what decode prints with --expand none (or carrier) and --show-secrets, a record a line, spread over
@@ -140,7 +156,7 @@ pub struct Decode {
     pub output: OutputOptions,
 }
 
-/// `timeline`, `stats`.
+/// What `timeline` and `stats` take.
 #[derive(Args, Debug)]
 pub struct Correlate {
     /// Capture files or folders; `-` is standard input
@@ -201,40 +217,6 @@ pub struct Diff {
     pub input: InputOptions,
     #[command(flatten)]
     pub output: OutputOptions,
-}
-
-/// `view`.
-#[derive(Args, Debug)]
-pub struct View {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Columns of the list: frame, time, call, direction, kind, length, flags, rpc, conn, stream, type, protocol, capture,
-    /// findings, info, or paths of the record (ids.call_id, message.**.path)
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    pub columns: Vec<String>,
-    /// Only frames that pass a display filter (see docs/FILTERS.md)
-    #[arg(short = 'Y', long, value_name = "EXPR", add = ArgValueCompleter::new(completion::filter))]
-    pub filter: Option<String>,
-    /// How times are shown
-    #[arg(long, value_enum, default_value = "relative")]
-    pub time: Time,
-    /// Write what is copied into this new file, in place of the terminal's clipboard
-    #[arg(short = 'o', long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Leave the mouse to the terminal
-    #[arg(long)]
-    pub no_mouse: bool,
-    /// Colour
-    #[arg(long, value_enum)]
-    pub color: Option<Color>,
-    /// Show credentials instead of [redacted]
-    #[arg(long)]
-    pub show_secrets: bool,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
 }
 
 /// `check`.

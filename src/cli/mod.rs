@@ -21,7 +21,7 @@ use clap::{CommandFactory, Parser};
 
 use anyhow::Result;
 
-use args::{Cli, Command, InputOptions, OutputOptions};
+use args::{Cli, Command, InputOptions, OutputOptions, Timeline};
 use config_file::Settings;
 use exit::Exit;
 
@@ -66,13 +66,15 @@ fn pages(cli: &Cli) -> bool {
     !cli.no_pager
         && match &cli.command {
             Command::Decode(c) => !live(&c.input) && !silent(&c.output),
-            Command::Timeline(c) | Command::Stats(c) => !live(&c.input) && !silent(&c.output),
+            Command::Timeline(Timeline { common: c, .. }) | Command::Stats(c) => {
+                !live(&c.input) && !silent(&c.output)
+            }
             Command::Follow(c) => !live(&c.input) && !silent(&c.output),
             Command::Diff(c) => !silent(&c.output),
             Command::Check(c) => !live(&c.input) && !silent(&c.output),
             Command::Blobs(c) => !live(&c.input) && !silent(&c.output),
             Command::Schema(_) | Command::Dialect(_) | Command::Man(_) => true,
-            Command::Encode(_) | Command::Completions(_) | Command::View(_) => false,
+            Command::Export(_) | Command::Encode(_) | Command::Completions(_) | Command::View(_) => false,
         }
 }
 
@@ -85,6 +87,7 @@ fn command(command: Command) -> Result<Exit> {
         Command::Stats(args) => commands::stats::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Blobs(args) => commands::blobs::run(args),
+        Command::Export(args) => commands::export::run(args),
         Command::Encode(args) => commands::encode::run(args),
         Command::Schema(args) => commands::schema::run(args),
         Command::Dialect(args) => commands::dialect::run(args),

@@ -62,6 +62,10 @@ pub trait Sink {
     }
     /// A batch of a correlated run has been taken, and this is the session by now.
     fn known(&mut self, _session: &Session<'_>) {}
+    /// The sink has ended the run: the session as of its last frame, before it is brought to its end.
+    fn stopped(&mut self, _session: &Session<'_>) -> io::Result<()> {
+        Ok(())
+    }
     /// Nothing more is waiting to be read: what was written may be shown.
     fn idle(&mut self) -> io::Result<()> {
         Ok(())
@@ -139,6 +143,9 @@ pub fn run(
         }
     }
     if let Some(mut session) = driver.session.take() {
+        if driver.summary.stopped {
+            sink.stopped(&session)?;
+        }
         let mut events = std::mem::take(&mut driver.early);
         session.finish(&mut events);
         driver.summary.count_events(&events);
@@ -249,7 +256,7 @@ impl Driver<'_> {
     ) -> io::Result<bool> {
         for fed in frames.drain(..) {
             match fed {
-                Fed::Frame(frame, ids) => self.queue(name, frame, &ids),
+                Fed::Frame(frame, ids, timed) => self.queue(name, frame, &ids, timed),
                 Fed::End(call, side, end) if self.session.is_some() => {
                     self.ends.push((self.jobs.len(), call, side, end));
                 }
@@ -269,7 +276,7 @@ impl Driver<'_> {
         Ok(true)
     }
 
-    fn queue(&mut self, name: &Arc<str>, frame: Frame, ids: &[(String, String)]) {
+    fn queue(&mut self, name: &Arc<str>, frame: Frame, ids: &[(String, String)], timed: bool) {
         let (config, scout) = (self.config, &mut self.scout);
         let mut typed =
             self.typer.resolve(config, &frame, &mut || scout.payload(config, &frame, &mut Vec::new()).0);
@@ -290,7 +297,8 @@ impl Driver<'_> {
         self.bytes += frame.payload.len().saturating_mul(weight);
         self.summary.frames += 1;
         let number = self.summary.frames;
-        self.jobs.push(Job { number, capture: name.clone(), frame, typed, joined, clock });
+        let timed = timed && self.timed;
+        self.jobs.push(Job { number, capture: name.clone(), frame, typed, joined, clock, timed });
     }
 
     /// Decodes, renders and writes what is queued; false where the sink wants no more.
@@ -357,7 +365,7 @@ impl Driver<'_> {
                 call: lane.call,
                 side: lane.side,
                 time: job.frame.time,
-                timed: self.timed,
+                timed: job.timed,
                 rpc: lane.rpc.as_deref(),
                 ids: &job.joined.ids,
                 head: lane.request.as_deref(),

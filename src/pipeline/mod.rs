@@ -7,6 +7,7 @@
 //! ```
 
 mod again;
+mod annotate;
 mod batch;
 mod complete;
 mod decode;
@@ -32,6 +33,7 @@ use crate::query::Filter;
 use crate::schema::{Schema, TypeId};
 use crate::view::Item;
 
+pub use annotate::{Annotated, Comments, annotate};
 pub use batch::{Correlated, Sink, Summary, run};
 pub use feed::Feed;
 pub use filter::Seen;
@@ -99,6 +101,8 @@ pub struct Job {
     pub joined: joins::Joined,
     /// Times that relative and delta times count from.
     pub clock: (Option<Timestamp>, Option<Timestamp>),
+    /// Whether its time is its own, and not that of a whole body.
+    pub timed: bool,
 }
 
 /// What renders a frame: appends its bytes. Runs on any thread.

@@ -8,11 +8,11 @@ use crate::dialect::{Plan, Unit};
 
 use super::digest::Digest;
 use super::ending::Signs;
-use super::model::{Model, merge};
+use super::model::{Model, PointsTo, merge};
 use super::order::Sequence;
 use super::replay::Replay;
 use super::text::Texts;
-use super::{At, IdValue, Input, Mark, Outcome};
+use super::{At, Id, IdValue, Input, Mark, Outcome, Stage};
 
 /// A level that is open.
 struct Open {
@@ -27,6 +27,8 @@ pub(super) struct Channel {
     pub level: u16,
     pub id: Option<IdValue>,
     pub conversation: Option<IdValue>,
+    /// Ids that hold for all of it, each of another namespace.
+    ids: Vec<Id>,
     pub first: At,
     pub last: At,
     /// The call whose response is the run's stream, the latest.
@@ -53,6 +55,7 @@ impl Channel {
             level,
             id,
             conversation: None,
+            ids: Vec::new(),
             first: at,
             last: at,
             stream: None,
@@ -69,6 +72,33 @@ impl Channel {
             between: Vec::new(),
             open: Vec::new(),
         }
+    }
+
+    /// Takes in the ids that hold for all of the run, those of the level around it among them.
+    pub(super) fn name<'i>(&mut self, plan: &Plan, ids: impl Iterator<Item = &'i Id>) {
+        let own = plan.levels.get(usize::from(self.level)).and_then(|l| l.namespace);
+        let outer = self.outer(plan);
+        for (namespace, value) in ids {
+            if self.conversation.is_none() && outer == Some(*namespace) {
+                self.conversation = Some(value.clone());
+            }
+            let rule = plan.namespaces.get(usize::from(*namespace));
+            let spreads = rule.is_some_and(|n| n.spreads.is_some() && n.spreads == own);
+            if spreads && !self.ids.iter().any(|(n, _)| n == namespace) {
+                self.ids.push((*namespace, value.clone()));
+            }
+        }
+    }
+
+    /// The namespace of the level around it.
+    fn outer(&self, plan: &Plan) -> Option<u16> {
+        let around = plan.levels.get(usize::from(self.level))?.within?;
+        plan.levels.get(usize::from(around))?.namespace
+    }
+
+    /// Whether it is known what the run is part of, where it can be.
+    pub(super) fn is_named(&self, plan: &Plan) -> bool {
+        self.conversation.is_some() || self.outer(plan).is_none()
     }
 
     pub(super) fn sequence(&mut self, tunnel: u16) -> &mut Sequence {
@@ -107,13 +137,14 @@ impl Channel {
         }
         let namespace = level.and_then(|l| l.namespace).and_then(|n| plan.namespaces.get(usize::from(n)));
         if let (Some(namespace), Some(head)) = (namespace, input.head) {
-            for value in namespace.mention_headers.iter().filter_map(|h| head.headers.get(h)) {
-                let value = IdValue::Str(value.to_owned());
-                if let Some(own) = model.stage(stage).filter(|_| self.id.as_ref() != Some(&value))
+            for relation in &namespace.mention_headers {
+                let Some(value) = head.headers.get(&relation.header) else { continue };
+                let id = IdValue::Str(value.to_owned());
+                if let Some(own) = model.stage(stage).filter(|_| self.id.as_ref() != Some(&id))
                     && own.points_to.len() < 8
-                    && !own.points_to.contains(&value)
+                    && !own.points_to.iter().any(|p| p.id == id)
                 {
-                    own.points_to.push(value);
+                    own.points_to.push(PointsTo { id, name: relation.name.clone(), inside: relation.inside });
                 }
             }
         }
@@ -144,13 +175,17 @@ impl Channel {
         let holds = |level: u16| plan.levels.iter().any(|l| l.within == Some(level));
         let stage =
             named.or_else(|| self.open.iter().rev().find(|o| holds(o.level)).map(|o| o.stage)).or(self.stage);
-        for (level, rank, text) in &said.titles {
-            let target = self.stage_of(*level).or(stage);
-            if let Some(found) =
-                target.and_then(|s| model.stage(s)).filter(|s| s.level == *level && *rank < s.rank)
-            {
-                found.rank = *rank;
-                found.title = Some(text.to_string());
+        for title in &said.titles {
+            // A level with ids is headed by what is said of its own.
+            let target = stage.filter(|s| model.stage(*s).is_some_and(|s| s.level == title.level));
+            let target = target.or(self.stage_of(title.level)).or(stage);
+            let better = |s: &&mut Stage| s.level == title.level && title.rank < s.rank;
+            if let Some(found) = target.and_then(|s| model.stage(s)).filter(better) {
+                found.rank = title.rank;
+                match title.is_name {
+                    true => found.kind = Some(title.text.to_string()),
+                    false => found.title = Some(title.text.to_string()),
+                }
             }
         }
         stage
@@ -291,6 +326,7 @@ impl Channel {
         Outcome {
             run: self.id.clone(),
             conversation: self.conversation.clone(),
+            ids: self.ids.clone(),
             ending,
             reason,
             tokens,

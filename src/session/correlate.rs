@@ -16,7 +16,7 @@ use super::life::Held;
 use super::lives::{self, Lives, Taken};
 use super::model::Model;
 use super::order::Place;
-use super::{At, Event, Id, IdValue, Input, Notice, Placed};
+use super::{At, Event, Id, IdValue, Input, Link, Notice, Placed};
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
@@ -83,6 +83,11 @@ impl<'a> Session<'a> {
         &self.blobs
     }
 
+    /// What was opened and has not come to its end, oldest first: the links as they would be now.
+    pub fn open(&self) -> Vec<Link> {
+        self.lives.open(self.schema, self.plan)
+    }
+
     /// Takes a frame.
     pub fn push(&mut self, input: &Input<'_>, said: &Digest, out: &mut Vec<Event>) -> Placed {
         let order = said.carried.and_then(|c| c.order);
@@ -95,12 +100,7 @@ impl<'a> Session<'a> {
         let Some(channel) = self.channels.get_mut(&number) else { return Placed::default() };
         let time = at.time.max(channel.last.time);
         channel.last = At { time, ..at };
-        let own_level = plan.levels.get(usize::from(channel.level));
-        if let Some(outer) = own_level.and_then(|l| plan.levels.get(usize::from(l.within?))?.namespace) {
-            let ids = input.ids.iter().chain(&said.ids);
-            let found = ids.into_iter().find(|(n, _)| *n == outer).map(|(_, v)| v.clone());
-            channel.conversation = channel.conversation.take().or(found);
-        }
+        channel.name(plan, input.ids.iter().chain(&said.ids));
         let own = channel.own_stage(plan, &mut self.model, input, &at, max);
         let repeated = repeated(plan, channel, input, said, at, is_stream, &mut notices);
         channel.heard |= said.carried.is_some() || input.side == Side::Request && !said.is_silent();
@@ -112,7 +112,7 @@ impl<'a> Session<'a> {
         if said.carried.is_some_and(|c| c.last) {
             channel.signs.status.get_or_insert_default();
         }
-        let mut placed = Placed { stage: own, repeated, after_abort: false };
+        let mut placed = Placed { stage: own, run: own, repeated, after_abort: false };
         if repeated {
             if let Some(stage) = own {
                 self.model.touch(stage, &at);
@@ -155,7 +155,9 @@ impl<'a> Session<'a> {
             self.take(number, taken, out);
         }
         self.bound(out);
-        if input.timed && self.channels.get(&number).is_some_and(|c| c.signs.status.is_some()) {
+        // Appends that a capture lists after their stream may still name the run: that one waits.
+        let told = |c: &Channel| c.signs.status.is_some() && c.is_named(plan);
+        if input.timed && is_stream && self.channels.get(&number).is_some_and(told) {
             self.outcome(number, out);
         }
         placed
@@ -253,8 +255,8 @@ impl<'a> Session<'a> {
     /// Blobs that stand in one message, or in request and reply of one call.
     fn collect(&mut self, input: &Input<'_>, said: &Digest, out: &mut Vec<Event>) {
         let mut notices = Vec::new();
-        for (id, nested) in &said.refs {
-            self.blobs.refer(id, *nested, input.frame, self.limits);
+        for to in &said.refs {
+            self.blobs.refer(to, input.frame, self.limits);
         }
         for part in &said.blobs {
             let Some(rule) = self.plan.contents.get(usize::from(part.content)) else { continue };

@@ -56,6 +56,16 @@ impl Lives {
         self.all.get(&life)
     }
 
+    /// Those that were opened and have not ended.
+    pub(super) fn open(&self, schema: &Schema, plan: &Plan) -> Vec<Link> {
+        let loose = |l: &Life| plan.lifelines.get(usize::from(l.lifeline)).is_none_or(|r| r.loose);
+        let open = self.all.values().filter(|l| l.opened.is_some() && l.done.is_none());
+        let open = open.filter(|l| !(l.early && loose(l)));
+        let link =
+            |life: &Life| Some(life.link(schema, plan.lifelines.get(usize::from(life.lifeline))?, None));
+        open.filter_map(link).collect()
+    }
+
     /// Takes a message in.
     pub(super) fn push(&mut self, schema: &Schema, plan: &Plan, from: &From<'_>, seen: &Occurrence) -> Taken {
         let Some(rule) = plan.lifelines.get(usize::from(seen.lifeline)) else { return Taken::default() };
@@ -244,10 +254,12 @@ impl Lives {
         self.all.keys().next().copied()
     }
 
-    /// Takes the lives of a channel, oldest first.
+    /// Takes the lives of a channel: those never opened, then the others, each oldest first.
     pub(super) fn of(&mut self, channel: u64) -> Vec<u64> {
         let mut lives = self.by_channel.remove(&channel).unwrap_or_default();
         lives.retain(|at| self.all.contains_key(at));
+        // What was never opened is told first, while it can still be said whose id it has.
+        lives.sort_by_key(|at| self.get(*at).is_some_and(|l| l.opened.is_some()));
         lives
     }
 }

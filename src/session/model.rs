@@ -2,6 +2,7 @@
 //! Never holds a message; bounded by its limit.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::base::Timestamp;
 use crate::dialect::Plan;
@@ -23,6 +24,17 @@ impl From<&At> for Mark {
     }
 }
 
+/// Another run that one points to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PointsTo {
+    /// Its id.
+    pub id: IdValue,
+    /// What the one is to the other: a retry. Empty: not known.
+    pub name: Arc<str>,
+    /// Whether the one is a part of the other; `None`: not known.
+    pub inside: Option<bool>,
+}
+
 /// One of a level: a conversation, a run, a turn, a step, a call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stage {
@@ -30,6 +42,8 @@ pub struct Stage {
     pub level: u16,
     /// Its id, where the level has ids.
     pub id: Option<IdValue>,
+    /// What it is, by the name of a branch.
+    pub kind: Option<String>,
     /// What heads it.
     pub title: Option<String>,
     /// The stage around it.
@@ -45,7 +59,7 @@ pub struct Stage {
     /// Its measures.
     pub measures: Vec<(u16, f64)>,
     /// Ids that its first call points to: the run it retries, or the one it is part of.
-    pub points_to: Vec<IdValue>,
+    pub points_to: Vec<PointsTo>,
     /// How preferred its title is; lower is better.
     pub(super) rank: u16,
 }
@@ -86,6 +100,7 @@ impl Model {
         self.stages.push(Stage {
             level,
             id,
+            kind: None,
             title: None,
             parent,
             first: mark,

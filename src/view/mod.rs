@@ -3,9 +3,11 @@
 
 pub mod diff_json;
 pub mod events;
+pub mod export;
 pub mod fields;
 pub mod jsonl;
 pub mod redact;
+pub mod state;
 pub mod text;
 pub mod tui;
 

@@ -1,7 +1,7 @@
 //! The fuzz targets over their corpus: what once broke something, and a beginning for the fuzzer.
 
 #[path = "../fuzz/targets/mod.rs"]
-mod targets;
+pub mod targets;
 
 use std::fs;
 use std::path::PathBuf;

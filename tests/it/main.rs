@@ -1,11 +1,14 @@
 //! One test binary: rules of the house, laws, and stories over fixtures.
 
 mod cases;
+mod correlation;
 mod diff;
+mod export;
 mod filters;
 mod fuzz;
 mod house;
 mod jsonl;
+mod laws;
 mod live;
 mod packet_cases;
 mod packets;

@@ -14,8 +14,9 @@ use rpcshark::view::text::label::{Label, label};
 use rpcshark::view::text::timeline::{self, Entry};
 use rpcshark::view::{Item, events};
 
-use crate::cli::args::{Correlate, Format};
+use crate::cli::args::{Format, Timeline};
 use crate::cli::commands::correlated::{self, Out};
+use crate::cli::commands::state;
 use crate::cli::exit::Exit;
 use crate::cli::terminal;
 
@@ -25,7 +26,11 @@ const MAX_ENTRIES: usize = 1_000_000;
 const LINE: usize = 240;
 
 /// Runs the command.
-pub fn run(args: Correlate) -> Result<Exit> {
+pub fn run(args: Timeline) -> Result<Exit> {
+    let Timeline { at, common: args } = args;
+    if let Some(at) = at {
+        return state::run(at, &args);
+    }
     let config = correlated::config(&args.schema, &args.input, &args.output)?;
     let text = match args.output.format {
         None => terminal::stdout_is_terminal(),
@@ -43,7 +48,7 @@ pub fn run(args: Correlate) -> Result<Exit> {
             events::frame(item, out);
         }
     };
-    let mut sink = Timeline {
+    let mut sink = Drawn {
         out: correlated::out(),
         plan: &config.plan,
         text,
@@ -61,7 +66,7 @@ pub fn run(args: Correlate) -> Result<Exit> {
     })
 }
 
-struct Timeline<'a> {
+struct Drawn<'a> {
     out: Out,
     plan: &'a Plan,
     text: bool,
@@ -71,7 +76,7 @@ struct Timeline<'a> {
     failed: bool,
 }
 
-impl Timeline<'_> {
+impl Drawn<'_> {
     fn events(&mut self, events: &[Event]) -> io::Result<()> {
         if self.text || self.quiet {
             return Ok(());
@@ -114,7 +119,7 @@ impl Timeline<'_> {
     }
 }
 
-impl Sink for Timeline<'_> {
+impl Sink for Drawn<'_> {
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         if self.text {
             self.keep(frame);

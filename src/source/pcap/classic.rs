@@ -14,6 +14,11 @@ const RECORD_HEADER: usize = 16;
 /// protocol and packet type follow the lengths.
 const MODIFIED_RECORD_HEADER: usize = 24;
 
+/// Longest packet that is looked for behind a damaged record, in bytes: the usual largest snap length.
+const MAX_SOUGHT: usize = 262_144;
+/// How far apart in time such a packet and the last one may be, in seconds.
+const MAX_APART: u64 = 86_400;
+
 /// What the magic number says about the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
@@ -43,26 +48,29 @@ pub(super) struct Classic {
     layout: Layout,
     /// Known once the file header is read.
     linktype: Option<Linktype>,
-    /// A record claimed an absurd length: where the next one begins cannot be known.
+    /// A record claimed an absurd length: where the next one begins has to be found.
     lost: bool,
+    /// When the last packet was captured, in seconds.
+    last: Option<u32>,
 }
 
 /// A record header.
 struct Record {
-    time: Timestamp,
+    seconds: u32,
+    fraction: u32,
     captured: u32,
     original: u32,
 }
 
 impl Classic {
     pub(super) fn new(layout: Layout) -> Self {
-        Self { layout, linktype: None, lost: false }
+        Self { layout, linktype: None, lost: false, last: None }
     }
 
     pub(super) fn step(&mut self, input: &mut Input, bytes: &mut Bytes, out: &mut Vec<PcapItem>) -> Step {
-        if self.lost {
-            input.take(bytes, bytes.len());
-            return Step::Need(1);
+        if self.lost && !self.seek(input, bytes, false) {
+            // As much again as one look needs: it is done once for many bytes, not for each.
+            return Step::Need(2 * (MAX_SOUGHT + 2 * self.layout.record_header));
         }
         let Some(linktype) = self.linktype else {
             let Some(mut header) = bytes.get(20..FILE_HEADER) else {
@@ -76,10 +84,11 @@ impl Classic {
         let Some(record) = self.record(bytes) else {
             return Step::Need(self.layout.record_header);
         };
-        if u64::from(record.captured) > MAX_RECORD {
+        let contradicts = record.captured as usize > MAX_SOUGHT && record.captured > record.original;
+        if u64::from(record.captured) > MAX_RECORD || contradicts {
             input.packets += 1;
             let text = format!(
-                "packet {} claims {} bytes, more than any packet has; the rest of the file cannot be read",
+                "packet {} claims {} bytes, more than any packet has; reading goes on where two that can be follow",
                 input.packets, record.captured
             );
             input.damaged(out, text, self.layout.record_header as u64);
@@ -93,13 +102,46 @@ impl Classic {
         input.take(bytes, self.layout.record_header);
         let at = input.at;
         let data = input.take(bytes, record.captured as usize);
+        self.last = Some(record.seconds);
         out.push(self.packet(input, linktype, record, data, at));
         Step::Done
     }
 
+    /// Passes over bytes to a record that can be one and has such a one, or the end of the file, behind it; false where
+    /// there is none yet.
+    fn seek(&mut self, input: &mut Input, bytes: &mut Bytes, ended: bool) -> bool {
+        let header = self.layout.record_header;
+        let end = if ended { bytes.len() } else { bytes.len().saturating_sub(MAX_SOUGHT + 2 * header) };
+        let follows = |at: usize| {
+            let behind = at + header + self.sought(bytes.get(at..)?)?;
+            let rest = bytes.get(behind..)?;
+            let is_end = ended && rest.len() < header;
+            (is_end || self.sought(rest).is_some()).then_some(at)
+        };
+        let found = (0..end).find_map(follows);
+        input.take(bytes, found.unwrap_or(end));
+        self.lost = found.is_none();
+        !self.lost
+    }
+
+    /// The length of the packet behind a record header, where that can be one.
+    fn sought(&self, bytes: &[u8]) -> Option<usize> {
+        let record = self.record(bytes)?;
+        let (captured, original) = (record.captured as usize, record.original as usize);
+        let most = if self.layout.nanoseconds { 1_000_000_000 } else { 1_000_000 };
+        let near = self.last.is_none_or(|last| u64::from(last.abs_diff(record.seconds)) <= MAX_APART);
+        let can_be = (1..=MAX_SOUGHT).contains(&captured)
+            && (captured..=MAX_SOUGHT).contains(&original)
+            && record.fraction < most;
+        (can_be && near).then_some(captured)
+    }
+
     pub(super) fn finish(&mut self, input: &mut Input, mut rest: Bytes, out: &mut Vec<PcapItem>) {
-        if self.lost {
-            return;
+        while self.lost {
+            if !self.seek(input, &mut rest, true) {
+                return;
+            }
+            while !self.lost && matches!(self.step(input, &mut rest, out), Step::Done) {}
         }
         let Some(linktype) = self.linktype else {
             return input.cut(out, "the capture file ends inside its file header", rest.len());
@@ -128,10 +170,9 @@ impl Classic {
     fn record(&self, bytes: &[u8]) -> Option<Record> {
         let mut header = bytes.get(..self.layout.record_header)?;
         let order = self.layout.order;
-        let (seconds, fraction) = (order.u32(&mut header), order.u32(&mut header));
-        let nanos = i64::from(fraction) * if self.layout.nanoseconds { 1 } else { 1_000 };
         Some(Record {
-            time: Timestamp::from_parts(seconds.into(), nanos),
+            seconds: order.u32(&mut header),
+            fraction: order.u32(&mut header),
             captured: order.u32(&mut header),
             original: order.u32(&mut header),
         })
@@ -146,9 +187,10 @@ impl Classic {
         at: u64,
     ) -> PcapItem {
         input.packets += 1;
+        let nanos = i64::from(record.fraction) * if self.layout.nanoseconds { 1 } else { 1_000 };
         PcapItem::Packet(Packet {
             number: input.packets,
-            time: Some(record.time),
+            time: Some(Timestamp::from_parts(record.seconds.into(), nanos)),
             linktype,
             interface: 0,
             original_length: record.original.max(bytes.len() as u32),

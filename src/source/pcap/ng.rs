@@ -21,6 +21,8 @@ const TLS_KEY_LOG: u32 = 0x544c_534b;
 /// Block type and length before the body, length again behind it.
 const BLOCK_HEADER: usize = 8;
 const BLOCK_TRAILER: usize = 4;
+/// Longest block that is looked for behind a damaged one, in bytes: a packet of the usual largest snap length.
+const MAX_SOUGHT: usize = 262_144 + 256;
 /// Interfaces remembered in one section.
 const MAX_INTERFACES: usize = 65_536;
 const OPTION_IF_TSRESOL: u16 = 9;
@@ -33,7 +35,7 @@ pub(super) struct Ng {
     interfaces: Vec<Interface>,
     /// Interfaces of the sections before.
     interfaces_before: u32,
-    /// The block structure is broken: only a new section header is looked for.
+    /// The block structure is broken: a new section header or a sound block is looked for.
     lost: bool,
 }
 
@@ -55,8 +57,8 @@ enum Resolution {
 
 impl Ng {
     pub(super) fn step(&mut self, input: &mut Input, bytes: &mut Bytes, out: &mut Vec<PcapItem>) -> Step {
-        if self.lost && !self.seek_section(input, bytes) {
-            return Step::Need(12);
+        if self.lost && !self.seek(input, bytes, false) {
+            return Step::Need(2 * MAX_SOUGHT);
         }
         let Some(kind) = bytes.first_chunk::<4>().copied() else {
             return Step::Need(BLOCK_HEADER);
@@ -82,7 +84,9 @@ impl Ng {
         let padded = u64::from(total).next_multiple_of(4);
         if padded > MAX_RECORD {
             self.skip_large(input, block_type, total, out);
-            input.skip = padded;
+            // Such a length is hardly one: what is behind it is looked for, not counted off.
+            self.lost = true;
+            input.skip = 1;
             return Step::Done;
         }
         if (bytes.len() as u64) < padded {
@@ -96,8 +100,17 @@ impl Ng {
         Step::Done
     }
 
-    pub(super) fn finish(&mut self, input: &mut Input, rest: Bytes, out: &mut Vec<PcapItem>) {
-        if self.lost || (rest.is_empty() && input.skip == 0) {
+    pub(super) fn finish(&mut self, input: &mut Input, mut rest: Bytes, out: &mut Vec<PcapItem>) {
+        while self.lost {
+            let skip = usize::try_from(input.skip).unwrap_or(usize::MAX).min(rest.len());
+            input.take(&mut rest, skip);
+            input.skip = 0;
+            if !self.seek(input, &mut rest, true) {
+                return;
+            }
+            while !self.lost && input.skip == 0 && matches!(self.step(input, &mut rest, out), Step::Done) {}
+        }
+        if rest.is_empty() && input.skip == 0 {
             return;
         }
         let block_type = rest.get(..4).map(|mut b| self.order.u32(&mut b));
@@ -117,25 +130,42 @@ impl Ng {
         }
     }
 
-    /// Reports the break and looks for the next section from behind its first byte on.
+    /// Reports the break; what comes next is looked for from behind its first byte on.
     fn lose(&mut self, input: &mut Input, out: &mut Vec<PcapItem>, what: String) -> Step {
         let text =
-            format!("{what}, before packet {}; reading goes on at the next section", input.packets + 1);
+            format!("{what}, before packet {}; reading goes on at the next sound block", input.packets + 1);
         input.damaged(out, text, BLOCK_HEADER as u64);
         self.lost = true;
         input.skip = 1;
         Step::Done
     }
 
-    /// Drops bytes up to a section header; false if there is none yet.
-    fn seek_section(&mut self, input: &mut Input, bytes: &mut Bytes) -> bool {
-        let found = bytes.windows(12).position(|w| {
-            w.starts_with(&SECTION_HEADER) && w.get(8..).is_some_and(|mut m| byte_order(&mut m).is_some())
+    /// Passes over bytes up to a section header or a sound block; false where there is none yet.
+    fn seek(&mut self, input: &mut Input, bytes: &mut Bytes, ended: bool) -> bool {
+        let end = if ended { bytes.len() } else { bytes.len().saturating_sub(MAX_SOUGHT) };
+        let found = (0..end).find(|at| {
+            let rest = bytes.get(*at..).unwrap_or_default();
+            let is_section = rest.starts_with(&SECTION_HEADER)
+                && rest.get(8..12).is_some_and(|mut magic| byte_order(&mut magic).is_some());
+            is_section || self.is_sound(rest)
         });
-        // Without one, the last eleven bytes may still be the beginning of one.
-        input.take(bytes, found.unwrap_or(bytes.len().saturating_sub(11)));
+        input.take(bytes, found.unwrap_or(end));
         self.lost = found.is_none();
         !self.lost
+    }
+
+    /// Whether bytes begin with a block of a kind that is read and whose two lengths agree.
+    fn is_sound(&self, bytes: &[u8]) -> bool {
+        let Some(mut header) = bytes.get(..BLOCK_HEADER) else { return false };
+        let (kind, total) = (self.order.u32(&mut header), self.order.u32(&mut header));
+        let kinds = [INTERFACE_DESCRIPTION, PACKET, SIMPLE_PACKET, ENHANCED_PACKET, DECRYPTION_SECRETS];
+        let length = total as usize;
+        kinds.contains(&kind)
+            && length.is_multiple_of(4)
+            && (BLOCK_HEADER + BLOCK_TRAILER + 4..=MAX_SOUGHT).contains(&length)
+            && bytes
+                .get(length - BLOCK_TRAILER..length)
+                .is_some_and(|mut trailer| self.order.u32(&mut trailer) == total)
     }
 
     fn skip_large(&mut self, input: &mut Input, block_type: u32, total: u32, out: &mut Vec<PcapItem>) {
@@ -145,9 +175,11 @@ impl Ng {
                 format!("packet {}", input.packets)
             }
             DECRYPTION_SECRETS => "a Decryption Secrets Block".to_owned(),
-            _ => return,
+            _ => format!("a block of type 0x{block_type:x}"),
         };
-        let text = format!("{what} claims a block of {total} bytes, more than is read; it is left out");
+        let text = format!(
+            "{what} claims {total} bytes, more than is read; reading goes on at the next sound block"
+        );
         input.damaged(out, text, BLOCK_HEADER as u64);
     }
 

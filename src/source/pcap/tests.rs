@@ -147,7 +147,30 @@ fn pcap_absurd_length() {
         &[
             "1 10000007000 0/1 abc+3 @40",
             "capture.damaged: packet 2 claims 4294967280 bytes, more than any packet has; \
-             the rest of the file cannot be read",
+             reading goes on where two that can be follow",
+        ],
+    );
+}
+
+#[test]
+fn pcap_goes_on_behind_a_damaged_record() {
+    let good = pcap(0xa1b2_c3d4, ByteOrder::Little, &[b"abc", b"defg", b"hi"]);
+    let records = &good[24..];
+    let bad = u32s(ByteOrder::Little, &[1, 1, 0xffff_fff0, 7]);
+    // Between the damage and the next record lies what looks like a header and has none behind it.
+    let alone = u32s(ByteOrder::Little, &[11, 5, 3, 3]);
+    let file = [&good[..], &bad, b"junk", &alone, b"jun", &[0xff; 30], records].concat();
+    check(
+        &file,
+        &[
+            "1 10000007000 0/1 abc+3 @40",
+            "2 11000007000 0/1 defg+3 @59",
+            "3 12000007000 0/1 hi+3 @79",
+            "capture.damaged: packet 4 claims 4294967280 bytes, more than any packet has; \
+             reading goes on where two that can be follow",
+            "5 10000007000 0/1 abc+3 @166",
+            "6 11000007000 0/1 defg+3 @185",
+            "7 12000007000 0/1 hi+3 @205",
         ],
     );
 }
@@ -230,8 +253,9 @@ fn ng_damage() {
         &[head.clone(), wrong, packet.clone(), head.clone(), packet.clone()].concat(),
         &[
             "capture.damaged: a block of type 0x6 claims a length of 3 bytes, before packet 1; \
-             reading goes on at the next section",
-            "1 1000 1/1 abc+0 @196",
+             reading goes on at the next sound block",
+            "1 1000 0/1 abc+0 @112",
+            "2 1000 1/1 abc+0 @196",
         ],
     );
     let mut wrong = packet.clone();
@@ -246,10 +270,11 @@ fn ng_damage() {
     );
     let large = u32s(order, &[6, 0x4000_0000, 0, 0, 0]);
     check(
-        &[head, large].concat(),
+        &[head, large, packet].concat(),
         &[
-            "capture.damaged: packet 1 claims a block of 1073741824 bytes, more than is read; it is left out",
-            "capture.cut: the capture file ends inside a block, before packet 2",
+            "capture.damaged: packet 1 claims 1073741824 bytes, more than is read; \
+             reading goes on at the next sound block",
+            "2 1000 0/1 abc+0 @96",
         ],
     );
 }

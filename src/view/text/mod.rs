@@ -6,8 +6,9 @@ mod head;
 mod hex;
 pub mod label;
 mod short;
+pub mod state;
 pub mod timeline;
-mod tree;
+pub(crate) mod tree;
 
 use std::fmt::Write;
 
@@ -22,7 +23,6 @@ use super::Item;
 
 pub use hex::dump;
 pub use short::message as short;
-pub use tree::{hidden, scalar_text};
 
 /// How times are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,8 +2,8 @@
 //! Never looks inside the library: each goes in where a caller would.
 
 mod layers;
-mod messages;
-mod program;
+pub mod messages;
+pub mod program;
 mod sources;
 mod texts;
 

@@ -19,7 +19,8 @@ use rpcshark::view::{self, Item, diff_json, events};
 
 use super::messages::BUILTIN;
 
-fn config(expand: Expand, correlate: bool) -> Config {
+/// The built-in schema and the limits as they come; one thread.
+pub fn config(expand: Expand, correlate: bool) -> Config {
     let (schema, plan) = &*BUILTIN;
     Config {
         schema: schema.clone(),
@@ -51,15 +52,19 @@ impl Read for Pipe {
     }
 }
 
-fn open(data: &[u8], step: usize) -> Option<Reader> {
+/// Opens an input that comes in pieces of `step` bytes, its format found.
+pub fn open(data: &[u8], step: usize) -> Option<Reader> {
     let raw = Box::new(Pipe(Cursor::new(data.to_vec()), step));
     Reader::from_reader("fuzz", raw, &Options::default()).ok()
 }
 
+/// What a run gave.
 #[derive(Default)]
-struct Frames {
-    out: Vec<u8>,
-    loose: Vec<String>,
+pub struct Frames {
+    /// The records, a line each.
+    pub out: Vec<u8>,
+    /// What belongs to no frame: findings and errors.
+    pub loose: Vec<String>,
 }
 
 impl Sink for Frames {
@@ -77,7 +82,8 @@ impl Sink for Frames {
     }
 }
 
-fn decoded(data: &[u8], step: usize, config: &Config) -> Frames {
+/// Decodes an input that comes in pieces of `step` bytes.
+pub fn decoded(data: &[u8], step: usize, config: &Config) -> Frames {
     let mut sink = Frames::default();
     let Some(reader) = open(data, step) else { return sink };
     let layout = Layout { width: 100, time: TimeStyle::Delta, tree: true, hex: true };

@@ -17,6 +17,8 @@ use super::layout::Tree;
 
 /// Nothing for this long is said, in nanoseconds.
 const SILENCE: i64 = 5_000_000_000;
+/// Room that a line needs for what it is and says; what came along is left out for it.
+const NARROW: usize = 30;
 /// A pulse that stays out for this many times its usual time is said.
 const MISSED: i64 = 3;
 
@@ -78,8 +80,15 @@ impl<'a> Drawing<'a, '_> {
         let Some(stage) = self.model.stages.get(run as usize) else { return };
         let mut state = State { began: stage.first.time, base, ..State::default() };
         let mut title = self.named(stage);
-        if let Some(other) = stage.points_to.first() {
-            let _ = write!(title, " of {}", short_id(other));
+        for (at, other) in stage.points_to.iter().take(2).enumerate() {
+            let id = short_id(&other.id);
+            let level = self.plan.levels.get(usize::from(stage.level)).map_or("", |l| &l.name);
+            match title.strip_prefix(level).filter(|_| at == 0 && !other.name.is_empty()) {
+                // What it is to the other says more than that it is a run.
+                Some(rest) => title = format!("{}{rest} of {id}", other.name),
+                None if at == 0 => title = format!("{title} of {id}"),
+                None => title = format!("{title}, {} of {id}", other.name),
+            }
         }
         if let Some(around) =
             stage.parent.and_then(|p| self.model.stages.get(p as usize)).filter(|_| base > 0)
@@ -181,6 +190,9 @@ impl<'a> Drawing<'a, '_> {
 
     fn named(&self, stage: &Stage) -> String {
         let mut title = self.plan.levels.get(usize::from(stage.level)).map_or("", |l| &l.name).to_owned();
+        if let Some(kind) = &stage.kind {
+            let _ = write!(title, " {}", clean(kind));
+        }
         if let Some(id) = &stage.id {
             let _ = write!(title, " {}", short_id(id));
         }
@@ -272,6 +284,12 @@ impl<'a> Drawing<'a, '_> {
             && asked != first.frame
         {
             let _ = write!(tail, " ↩#{asked}");
+        }
+        let came = self.answers.get(&first.frame).filter(|l| l.responses.first() == Some(&first.frame));
+        let brought = came.into_iter().flat_map(|l| &l.brought);
+        let brought: String = brought.map(|(field, count)| format!(" +{count} {}", clean(field))).collect();
+        if tail.chars().count() + brought.chars().count() + NARROW <= self.room(depth) {
+            tail.push_str(&brought);
         }
         if answer.is_some() {
             tail.push_str(" ✓");

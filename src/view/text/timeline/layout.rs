@@ -65,7 +65,7 @@ impl<'a> Tree<'a> {
         let is_run = |i: usize| runs.get(i).copied().unwrap_or(false);
         for (number, stage) in stages.iter().enumerate().filter(|(i, _)| is_run(*i)) {
             let holds = |other: &Stage| {
-                other.id.as_ref().is_some_and(|id| stage.points_to.contains(id))
+                stage.points_to.iter().any(|p| p.inside != Some(false) && other.id.as_ref() == Some(&p.id))
                     && other.first.frame < stage.first.frame
                     && stage.first.frame <= other.last.frame
             };

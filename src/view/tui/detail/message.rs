@@ -9,7 +9,7 @@ use crate::base::{Severity, Timestamp};
 use crate::message::{self, Node, NodeKind, Tree};
 use crate::schema::{Cardinality, Encoding, FieldPlan, Inner, Kind, Nested, TypeId, TypePlan, WellKnown};
 
-use super::super::super::text::{hidden, scalar_text};
+use super::super::super::text::tree::{hidden, scalar};
 use super::build::{Builder, line};
 use super::{From, Line, Place, Tab, Tone, tabs};
 
@@ -168,12 +168,12 @@ impl Builder<'_> {
                 self.lines.push(row);
             }
             NodeKind::Scalar => {
-                let (value, note) = scalar_text(self.schema, node.bits, field);
+                let (value, note) = scalar(self.schema, node.bits, field);
                 (row.value, row.note) = (value, note.unwrap_or_default());
                 self.lines.push(row);
             }
             NodeKind::Packed => {
-                row.value = packed(field, content, |bits| scalar_text(self.schema, bits, field).0);
+                row.value = packed(field, content, |bits| scalar(self.schema, bits, field).0);
                 row.note = format!("{} bytes", content.len());
                 self.lines.push(row);
             }
