@@ -3,6 +3,7 @@
 
 mod export;
 mod runs;
+mod view;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use super::completion;
 
 pub use export::{Export, ExportTo};
 pub use runs::{Blobs, Check, Follow, Timeline};
+pub use view::View;
 
 /// Inspect captured Connect, gRPC and gRPC-Web traffic.
 ///
@@ -96,6 +98,16 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Say what is known of a protocol, and what is not
     Dialect(DialectArgs),
+    /// Look at a capture: frame list, message tree, bytes, timeline (see docs/VIEW.md)
+    ///
+    /// Opens at once, however long the capture: frames are read in the background and decoded as they are
+    /// shown. ? shows the keys.
+    #[command(
+        after_help = "Examples:\n  rpcshark view session.pcap\n  rpcshark view -Y 'findings.severity >= \"warning\"' session.har\n  \
+                            rpcshark view --columns frame,time,kind,message.**.path session.pcap\n  \
+                            tcpdump -U -w - | rpcshark view -"
+    )]
+    View(View),
     /// Print what a shell needs to complete options, types, kinds and codes
     #[command(
         after_help = "Examples:\n  source <(rpcshark completions bash)\n  rpcshark completions zsh > ~/.zfunc/_rpcshark\n  \
@@ -196,16 +208,6 @@ pub enum FailOn {
     Warning,
     /// Errors
     Error,
-}
-
-    #[arg(long)]
-    pub force: bool,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
 }
 
 /// `encode`.

@@ -12,6 +12,7 @@ mod jq;
 mod pager;
 mod records;
 mod report;
+mod screen;
 mod setup;
 mod terminal;
 
@@ -74,7 +75,7 @@ fn pages(cli: &Cli) -> bool {
             Command::Check(c) => !live(&c.input) && !silent(&c.output),
             Command::Blobs(c) => !live(&c.input) && !silent(&c.output),
             Command::Schema(_) | Command::Dialect(_) | Command::Man(_) => true,
-            Command::Export(_) | Command::Encode(_) | Command::Completions(_) => false,
+            Command::Export(_) | Command::Encode(_) | Command::Completions(_) | Command::View(_) => false,
         }
 }
 
@@ -91,6 +92,7 @@ fn command(command: Command) -> Result<Exit> {
         Command::Encode(args) => commands::encode::run(args),
         Command::Schema(args) => commands::schema::run(args),
         Command::Dialect(args) => commands::dialect::run(args),
+        Command::View(args) => commands::view::run(args),
         Command::Completions(args) => commands::shell::completions(args),
         Command::Man(args) => commands::shell::man(args),
     }

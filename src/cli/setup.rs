@@ -64,6 +64,23 @@ pub fn config(
     output: &OutputOptions,
     expand: Expand,
 ) -> Result<Config> {
+    let config = decoding(schemas, input)?;
+    Ok(Config {
+        expand: match output.expand {
+            None => expand,
+            Some(args::Expand::None) => Expand::None,
+            Some(args::Expand::Carrier) => Expand::Carrier,
+            Some(args::Expand::All) => Expand::All,
+        },
+        show_secrets: output.show_secrets,
+        emit_defaults: output.emit_defaults,
+        json_names: output.json_names,
+        ..config
+    })
+}
+
+/// The configuration as far as the input settles it: carried messages opened, credentials hidden.
+pub fn decoding(schemas: &SchemaOptions, input: &InputOptions) -> Result<Config> {
     let (schema, plan) = schema(schemas)?;
     let as_type = input.as_type.as_deref().map(|name| type_named(&schema, name)).transpose()?;
     let mut map = HashMap::new();
@@ -93,15 +110,10 @@ pub fn config(
         },
         decode_as: input.decode_as.iter().map(|rule| decode_as(rule)).collect::<Result<_>>()?,
         keylog,
-        expand: match output.expand {
-            None => expand,
-            Some(args::Expand::None) => Expand::None,
-            Some(args::Expand::Carrier) => Expand::Carrier,
-            Some(args::Expand::All) => Expand::All,
-        },
-        show_secrets: output.show_secrets,
-        emit_defaults: output.emit_defaults,
-        json_names: output.json_names,
+        expand: Expand::Carrier,
+        show_secrets: false,
+        emit_defaults: false,
+        json_names: false,
         correlate: false,
         filter: None,
         threads: input.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),

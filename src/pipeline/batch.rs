@@ -64,6 +64,8 @@ pub trait Sink {
     fn finished(&mut self, _session: &Session<'_>, _events: &[Event]) -> io::Result<()> {
         Ok(())
     }
+    /// A batch of a correlated run has been taken, and this is the session by now.
+    fn known(&mut self, _session: &Session<'_>) {}
     /// The sink has ended the run: the session as of its last frame, before it is brought to its end.
     fn stopped(&mut self, _session: &Session<'_>) -> io::Result<()> {
         Ok(())
@@ -384,6 +386,7 @@ impl Driver<'_> {
             session.call_end(call, side, &end, &mut events);
         }
         self.early = events;
+        sink.known(session);
         Ok(true)
     }
 }

@@ -12,7 +12,7 @@ use crate::dialect::{Payload, PayloadEncoding};
 use crate::frame;
 use crate::message::{self, JsonOptions, Tree};
 use crate::pdu::{Frame, Role};
-use crate::query::Stage;
+use crate::query::{Filter, Stage};
 use crate::schema::{Schema, TypeId};
 use crate::session::digest::{self, Carried};
 use crate::session::status;
@@ -70,7 +70,14 @@ impl Worker {
 
     /// Decodes a frame that the filter wants; `None` where it does not.
     pub fn decode_wanted(&mut self, config: &Config, job: &Job) -> Option<Decoded> {
-        let Some(filter) = &config.filter else { return Some(self.decode(config, job)) };
+        match &config.filter {
+            Some(filter) => self.decode_passing(config, job, filter),
+            None => Some(self.decode(config, job)),
+        }
+    }
+
+    /// Decodes a frame that a filter lets through; `None` where it does not.
+    pub fn decode_passing(&mut self, config: &Config, job: &Job, filter: &Filter) -> Option<Decoded> {
         let early = filter::decide(config, filter, job, &Decoded::default(), Stage::Frame);
         if early == Some(false) {
             return None;

@@ -5,13 +5,30 @@ use std::cell::OnceCell;
 
 use serde_json::Value as Json;
 
+use crate::dialect::{Plan, Unit};
 use crate::pdu::{Frame, Head, Role, Side, Start};
-use crate::query::{Field, Filter, Group, Meta, Record, Stage, Value};
-use crate::schema::TypeId;
+use crate::query::{self, Field, Filter, Group, Meta, Names, Record, Stage, Value};
+use crate::schema::{Schema, TypeId};
 use crate::view::redact::{header_value, url};
 use crate::view::{Decoded, IdValue, Item};
 
 use super::{Config, Job};
+
+/// The display filter of a text: names are those of the schema and of the dialect. `whole`: it is for whole
+/// captures, where `findings` are those of the run too.
+pub fn display_filter(text: &str, schema: &Schema, plan: &Plan, whole: bool) -> Result<Filter, query::Error> {
+    let ids: Vec<&str> = plan.namespaces.iter().map(|n| &*n.key).collect();
+    let mut carrier = ids.clone();
+    carrier.push("other");
+    for tunnel in &plan.tunnels {
+        let order = tunnel.order.and_then(|place| schema.ty(tunnel.carrier).field(place));
+        carrier.extend(order.map(|f| &*f.name));
+    }
+    let pairs: Vec<&str> = plan.lifelines.iter().map(|l| &*l.name).collect();
+    let counted = plan.measures.iter().filter(|m| m.unit == Unit::Tokens);
+    let tokens: Vec<&str> = counted.map(|m| &*m.name).collect();
+    Filter::new(text, Names { schema, ids: &ids, carrier: &carrier, pairs: &pairs, tokens: &tokens, whole })
+}
 
 /// A frame, and what is known of it by now.
 pub struct Seen<'a> {

@@ -9,6 +9,7 @@ pub mod jsonl;
 pub mod redact;
 pub mod state;
 pub mod text;
+pub mod tui;
 
 use std::sync::Arc;
 

@@ -20,6 +20,7 @@ mod session;
 mod sessions;
 mod shell;
 mod supply;
+mod tui;
 
 /// Command lines as a person sees them.
 #[test]

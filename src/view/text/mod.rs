@@ -68,7 +68,7 @@ pub fn write(item: &Item<'_>, schema: &Schema, layout: &Layout, clock: Clock, ou
     let head = format!(
         "{:>5} {:>11} {:>4} {arrow} {:<27} {:>8} {flags} ",
         item.number,
-        time(frame.time, layout.time, clock),
+        shown_time(frame.time, layout.time, clock),
         format!("#{}", lane.call),
         kind,
         frame.length,
@@ -115,7 +115,8 @@ pub fn finding_line(finding: &Finding, out: &mut String) {
     out.push('\n');
 }
 
-fn time(time: Option<Timestamp>, style: TimeStyle, clock: Clock) -> String {
+/// A time as it is shown; `-` where there is none.
+pub fn shown_time(time: Option<Timestamp>, style: TimeStyle, clock: Clock) -> String {
     let Some(time) = time else { return "-".to_owned() };
     let since = |from: Option<Timestamp>| seconds(time.0.saturating_sub(from.unwrap_or(time).0));
     match style {
@@ -141,11 +142,11 @@ mod tests {
     fn times() {
         let t = |n| Some(Timestamp(n));
         let clock = Clock { first: t(1_000_000_000), before: t(1_500_000_000) };
-        let shown = |style| time(t(2_250_000_000), style, clock);
+        let shown = |style| shown_time(t(2_250_000_000), style, clock);
         assert_eq!(shown(TimeStyle::Relative), "1.250000");
         assert_eq!(shown(TimeStyle::Delta), "0.750000");
         assert_eq!(shown(TimeStyle::Epoch), "2.250000");
         assert_eq!(shown(TimeStyle::Absolute), "1970-01-01T00:00:02.250000Z");
-        assert_eq!(time(None, TimeStyle::Epoch, clock), "-");
+        assert_eq!(shown_time(None, TimeStyle::Epoch, clock), "-");
     }
 }
