@@ -77,7 +77,7 @@ impl<'a> JsonOptions<'a> {
     }
 }
 
-/// Appends the tree of `payload` as one line of JSON. Findings are only about what was hidden:
+/// Appends the tree of `payload` as one line of JSON. Findings are only about what is not shown:
 /// what is wrong with the message was said when it was decoded.
 pub fn write(
     schema: &Schema,
@@ -91,6 +91,9 @@ pub fn write(
     Writer { schema, tree, payload, options, out, hidden: &mut hidden, at: Tree::ROOT, level: 0 }.root();
     if let Some(text) = hidden.text() {
         findings.push(Finding::new(Code::SecretRedacted, text));
+    }
+    if let Some(text) = hidden.rest() {
+        findings.push(Finding::new(Code::LimitReached, text).path("$rest"));
     }
 }
 

@@ -7,6 +7,7 @@ mod fuzz;
 mod house;
 mod jsonl;
 mod laws;
+mod limits;
 mod live;
 mod packet_cases;
 mod packets;

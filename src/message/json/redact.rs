@@ -21,9 +21,22 @@ const MIN_TRIED: usize = 4;
 pub(super) struct Hidden {
     count: usize,
     paths: Vec<String>,
+    /// Of the first broken end that is too long to show: bytes shown, bytes there.
+    cut: Option<(usize, usize)>,
 }
 
 impl Hidden {
+    /// Notes that a broken end is not shown whole.
+    pub fn cut(&mut self, shown: usize, there: usize) {
+        self.cut.get_or_insert((shown, there));
+    }
+
+    /// What is to be said of a broken end that is not shown whole.
+    pub fn rest(&self) -> Option<String> {
+        let (shown, there) = self.cut?;
+        Some(format!("only {shown} of {there} bytes are shown of what cannot be decoded"))
+    }
+
     /// How many paths are named.
     pub fn paths(&self) -> usize {
         self.paths.len()
