@@ -26,6 +26,12 @@ pub fn error(error: &anyhow::Error) {
     line(&format!("error: {}", clean(&format!("{error:#}"))));
 }
 
+/// Prints a mistake in the command line, which quotes it.
+pub fn usage(error: &clap::Error) {
+    let text = error.render().to_string();
+    text.trim_end().lines().for_each(|text| line(&clean(text)));
+}
+
 /// Prints a schema's error with a caret where it has a place.
 pub fn schema_error(level: &str, error: &schema::Error) {
     match (&error.source_text, &error.span) {

@@ -14,6 +14,7 @@ mod packets;
 mod reference;
 mod roundtrip;
 mod run;
+mod safety;
 mod secrets;
 mod session;
 mod sessions;
