@@ -56,6 +56,12 @@ pub struct Limits {
     pub max_blobs: usize,
     /// Content of blobs that is kept, in bytes.
     pub max_blob_bytes: u64,
+    /// Frames that an export holds; it says how many it left out.
+    pub max_export_frames: usize,
+    /// Bytes of one payload that a report shows.
+    pub max_report_payload: usize,
+    /// What frames hold, in bytes of the report; the rest are listed without it.
+    pub max_report: usize,
 }
 
 impl Default for Limits {
@@ -86,6 +92,9 @@ impl Default for Limits {
             max_text: 64 << 20,
             max_blobs: 65_536,
             max_blob_bytes: 64 << 20,
+            max_export_frames: 1_000_000,
+            max_report_payload: 16 << 10,
+            max_report: 64 << 20,
         }
     }
 }
@@ -119,7 +128,8 @@ macro_rules! named {
 named! {
     max_frame max_inflate max_ratio ratio_floor max_depth max_fields max_rest max_held max_connections max_calls
     max_header_block max_pipelined max_body max_record max_bodies max_fragments max_tls_held max_tls_search
-    max_channels max_lives max_ended max_stages max_text max_blobs max_blob_bytes
+    max_channels max_lives max_ended max_stages max_text max_blobs max_blob_bytes max_export_frames
+    max_report_payload max_report
 }
 
 #[cfg(test)]

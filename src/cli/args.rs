@@ -70,6 +70,13 @@ pub enum Command {
     Check(Check),
     /// List the blobs of a capture, check their hashes, write them out
     Blobs(Blobs),
+    /// Write a session for other programs: a report, a trace, a diagram
+    ///
+    /// To standard output, or to a file with -o. See docs/EXPORT.md.
+    #[command(after_help = "Examples:\n  rpcshark export --to html -o report.html session.pcap\n  \
+                            rpcshark export --to perfetto session.har > trace.json\n  \
+                            rpcshark export --to mermaid session.pcap >> README.md")]
+    Export(Export),
     /// Write records or messages in JSON back to bytes
     ///
     /// Reads what decode prints with --expand none (or carrier) and --show-secrets, a record a line, spread over
@@ -240,6 +247,42 @@ pub struct Blobs {
     pub input: InputOptions,
     #[command(flatten)]
     pub output: OutputOptions,
+}
+
+/// `export`.
+#[derive(Args, Debug)]
+pub struct Export {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What to write
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: ExportTo,
+    /// Write into this file [default: standard output]
+    #[arg(short = 'o', long, value_name = "OUT")]
+    pub output_file: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// What `export` writes.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportTo {
+    /// A report for a browser, in one file
+    Html,
+    /// A trace for ui.perfetto.dev and Chrome (JSON)
+    Perfetto,
+    /// A sequence diagram for a README or an issue
+    Mermaid,
+    /// Spans for Jaeger, Tempo or a collector (OpenTelemetry's JSON)
+    Otlp,
 }
 
 /// `encode`.

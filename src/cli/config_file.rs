@@ -98,6 +98,7 @@ pub fn options(command: &mut Command) -> (Option<&mut SchemaOptions>, Option<&mu
         Command::Diff(c) => (Some(&mut c.schema), Some(&mut c.output)),
         Command::Check(c) => (Some(&mut c.schema), Some(&mut c.output)),
         Command::Blobs(c) => (Some(&mut c.schema), Some(&mut c.output)),
+        Command::Export(c) => (Some(&mut c.schema), Some(&mut c.output)),
         Command::Encode(c) => (Some(&mut c.schema), None),
         Command::Schema(c) => match &mut c.command {
             SchemaCommand::List { schema } | SchemaCommand::Show { schema, .. } => (Some(schema), None),

@@ -10,6 +10,7 @@ mod exit;
 mod expression;
 mod jq;
 mod pager;
+mod private;
 mod report;
 mod setup;
 mod terminal;
@@ -74,7 +75,7 @@ fn pages(cli: &Cli) -> bool {
             Command::Check(c) => !live(&c.input) && !silent(&c.output),
             Command::Blobs(c) => !live(&c.input) && !silent(&c.output),
             Command::Schema(_) | Command::Dialect(_) | Command::Man(_) => true,
-            Command::Encode(_) | Command::Completions(_) => false,
+            Command::Export(_) | Command::Encode(_) | Command::Completions(_) => false,
         }
 }
 
@@ -87,6 +88,7 @@ fn command(command: Command) -> Result<Exit> {
         Command::Stats(args) => commands::stats::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Blobs(args) => commands::blobs::run(args),
+        Command::Export(args) => commands::export::run(args),
         Command::Encode(args) => commands::encode::run(args),
         Command::Schema(args) => commands::schema::run(args),
         Command::Dialect(args) => commands::dialect::run(args),

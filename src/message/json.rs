@@ -28,6 +28,7 @@ use super::{
 };
 
 use crate::base::json::push_string;
+pub use nested::open;
 pub use redact::holds_secret;
 pub use unknown::hides_unknown;
 

@@ -41,7 +41,7 @@ fn push_value(out: &mut Vec<u8>, value: Option<&IdValue>) {
 }
 
 /// A number of milliseconds or tokens: whole where it is.
-fn push_float(out: &mut Vec<u8>, value: Option<f64>) {
+pub(super) fn push_float(out: &mut Vec<u8>, value: Option<f64>) {
     match value {
         Some(value) if value.fract() == 0.0 && value.abs() < 9e15 => push_number(out, value as i64),
         Some(value) if value.is_finite() => {

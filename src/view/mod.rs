@@ -3,6 +3,7 @@
 
 pub mod diff_json;
 pub mod events;
+pub mod export;
 pub mod fields;
 pub mod jsonl;
 pub mod redact;

@@ -2,6 +2,7 @@
 
 mod cases;
 mod diff;
+mod export;
 mod filters;
 mod fuzz;
 mod house;

@@ -1,7 +1,6 @@
 //! `blobs`: what ids stand for, found anywhere in a capture, checked against its id.
 //! Never writes over a file, and only where it is told.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -19,7 +18,7 @@ use crate::cli::args::{Blobs, Format};
 use crate::cli::commands::correlated::{self, Out};
 use crate::cli::exit::Exit;
 use crate::cli::setup::shown;
-use crate::cli::{report, terminal};
+use crate::cli::{private, report, terminal};
 
 /// Runs the command.
 pub fn run(args: Blobs) -> Result<Exit> {
@@ -97,18 +96,7 @@ impl Found<'_> {
             ));
             return Ok(());
         }
-        let mut options = OpenOptions::new();
-        options.write(true);
-        if self.force {
-            options.create(true).truncate(true)
-        } else {
-            options.create_new(true)
-        };
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options
-            .open(&path)
-            .with_context(|| format!("cannot write {} (--force writes over files)", shown(&path)))?;
+        let mut file = private::create(&path, self.force)?;
         file.write_all(data).with_context(|| format!("cannot write {}", shown(&path)))
     }
 }

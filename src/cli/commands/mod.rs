@@ -8,6 +8,7 @@ pub mod decode;
 pub mod dialect;
 pub mod diff;
 pub mod encode;
+pub mod export;
 pub mod follow;
 pub mod schema;
 pub mod shell;

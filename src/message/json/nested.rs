@@ -5,16 +5,34 @@ use crate::base::text::hex;
 use crate::{
     base::{Severity, secret, text::is_unsafe},
     message::{Node, Tree, decode::decode},
-    schema::{Encoding, Inner, Nested, TypeId},
+    schema::{Encoding, Inner, Nested, Schema, TypeId},
 };
 
-use super::{Writer, push_string};
+use super::redact::Hidden;
+use super::{JsonOptions, Writer, push_string};
 
 /// How many encodings inside each other are opened.
 pub(super) const MAX_LEVEL: usize = 16;
 
 /// Length of a blob's id in bytes (SHA-256).
 const ID_LEN: usize = 32;
+
+/// The value of a field as JSON, where the field is declared to hold another encoding and its bytes are in it.
+pub fn open(
+    schema: &Schema,
+    tree: &Tree,
+    payload: &[u8],
+    at: u32,
+    options: &JsonOptions<'_>,
+) -> Option<Vec<u8>> {
+    let node = tree.node(at)?;
+    let field = schema.ty(tree.type_of(tree.parent(at))?).field(node.field)?;
+    let nested = schema.nested(field.annotation.nested?)?;
+    let (mut out, mut hidden) = (Vec::new(), Hidden::default());
+    let mut writer =
+        Writer { schema, tree, payload, options, out: &mut out, hidden: &mut hidden, at, level: 0 };
+    writer.expand(nested, node).then_some(out)
+}
 
 impl Writer<'_, '_> {
     /// Writes a value in place of its encoding; false where it is not in that encoding.

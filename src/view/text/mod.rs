@@ -7,7 +7,7 @@ mod hex;
 pub mod label;
 mod short;
 pub mod timeline;
-mod tree;
+pub(crate) mod tree;
 
 use std::fmt::Write;
 

@@ -8,7 +8,7 @@ use colored::Colorize;
 use memchr::memmem;
 
 use crate::base::secret::mask;
-use crate::base::text::{push_clean, push_clean_bytes};
+use crate::base::text::{clean, push_clean_bytes};
 use crate::base::{Limits, Timestamp};
 use crate::message::json::holds_secret;
 use crate::message::{self, Node, NodeKind, Tree};
@@ -39,7 +39,7 @@ pub fn write(item: &Item<'_>, schema: &Schema, out: &mut String) {
 }
 
 /// The tree of an item's payload, decoded again: nothing keeps trees.
-fn decoded(item: &Item<'_>, schema: &Schema) -> Option<Tree> {
+pub(crate) fn decoded(item: &Item<'_>, schema: &Schema) -> Option<Tree> {
     let ty: Option<TypeId> = item.decoded.ty;
     if ty.is_none() && item.decoded.kind.is_some() {
         return None;
@@ -67,7 +67,7 @@ pub fn secret_spans(item: &Item<'_>, schema: &Schema) -> Vec<Range<usize>> {
 }
 
 /// Whether a node of a message of type `plan` is not to be shown.
-fn hidden(schema: &Schema, plan: Option<&TypePlan>, node: &Node, payload: &[u8]) -> bool {
+pub(crate) fn hidden(schema: &Schema, plan: Option<&TypePlan>, node: &Node, payload: &[u8]) -> bool {
     let field = plan.and_then(|plan| plan.field(node.field));
     if field.is_some_and(|f| f.annotation.secret || f.annotation.carrier.is_some()) {
         return true;
@@ -101,14 +101,7 @@ fn line(
     };
     let _ = write!(out, "{}", name.bold());
     if let Some(field) = field {
-        let kind = match field.kind {
-            Kind::Message(ty) => schema.ty(ty).short_name().to_owned(),
-            Kind::Enum(id) => schema
-                .enum_plan(id)
-                .map_or_else(String::new, |e| e.name.rsplit('.').next().unwrap_or("").to_owned()),
-            scalar => scalar.name().to_owned(),
-        };
-        let _ = write!(out, " {}", format!("{} {kind}", field.number).dimmed());
+        let _ = write!(out, " {}", format!("{} {}", field.number, type_name(schema, field)).dimmed());
     }
     if hidden {
         let _ = writeln!(out, " {}", REDACTED.yellow());
@@ -119,13 +112,30 @@ fn line(
     out.push('\n');
 }
 
+/// The short name of a field's type.
+pub(crate) fn type_name(schema: &Schema, field: &FieldPlan) -> String {
+    match field.kind {
+        Kind::Message(ty) => schema.ty(ty).short_name().to_owned(),
+        Kind::Enum(id) => schema
+            .enum_plan(id)
+            .map_or_else(String::new, |e| e.name.rsplit('.').next().unwrap_or("").to_owned()),
+        scalar => scalar.name().to_owned(),
+    }
+}
+
 fn value(schema: &Schema, node: &Node, field: Option<&FieldPlan>, payload: &[u8], out: &mut String) {
     let bytes = node.bytes(payload);
     match node.kind {
         NodeKind::Message => {
             let _ = write!(out, "{}", format!("({} bytes)", bytes.len()).dimmed());
         }
-        NodeKind::Scalar => scalar(schema, node.bits, field, out),
+        NodeKind::Scalar => {
+            let (text, remark) = scalar(schema, node.bits, field);
+            out.push_str(&text);
+            if let Some(remark) = remark {
+                let _ = write!(out, " {}", remark.dimmed());
+            }
+        }
         NodeKind::Text => text(bytes, out),
         NodeKind::Bytes if field.is_some_and(|f| f.kind == Kind::String) => text(bytes, out),
         NodeKind::Bytes | NodeKind::Packed | NodeKind::Rest => {
@@ -144,30 +154,27 @@ fn text(bytes: &[u8], out: &mut String) {
     out.push_str(if bytes.len() > LONGEST { "…\"" } else { "\"" });
 }
 
-fn scalar(schema: &Schema, bits: u64, field: Option<&FieldPlan>, out: &mut String) {
+/// A scalar as text, and what else it means: the number of an enum's name, the moment of a time.
+pub(crate) fn scalar(schema: &Schema, bits: u64, field: Option<&FieldPlan>) -> (String, Option<String>) {
     let zigzag = |n: u64| (n >> 1) as i64 ^ -((n & 1) as i64);
-    let _ = match field.map(|f| f.kind) {
-        Some(Kind::Int32 | Kind::Sfixed32) => write!(out, "{}", bits as i32),
+    let text = match field.map(|f| f.kind) {
+        Some(Kind::Int32 | Kind::Sfixed32) => (bits as i32).to_string(),
         Some(Kind::Int64 | Kind::Sfixed64) => {
             let name = field.map_or("", |f| &f.name);
             let moment = (name.ends_with("_ms")).then(|| Timestamp((bits as i64).saturating_mul(1_000_000)));
-            match moment.filter(|t| t.0 > 946_684_800_000_000_000) {
-                Some(time) => write!(out, "{} {}", bits as i64, time.to_string().dimmed()),
-                None => write!(out, "{}", bits as i64),
-            }
+            let moment = moment.filter(|t| t.0 > 946_684_800_000_000_000);
+            return ((bits as i64).to_string(), moment.map(|t| t.to_string()));
         }
-        Some(Kind::Sint32 | Kind::Sint64) => write!(out, "{}", zigzag(bits)),
-        Some(Kind::Bool) => write!(out, "{}", bits != 0),
-        Some(Kind::Float) => write!(out, "{}", f32::from_bits(bits as u32)),
-        Some(Kind::Double) => write!(out, "{}", f64::from_bits(bits)),
-        Some(Kind::Uint32 | Kind::Fixed32) => write!(out, "{}", bits as u32),
+        Some(Kind::Sint32 | Kind::Sint64) => zigzag(bits).to_string(),
+        Some(Kind::Bool) => (bits != 0).to_string(),
+        Some(Kind::Float) => f32::from_bits(bits as u32).to_string(),
+        Some(Kind::Double) => f64::from_bits(bits).to_string(),
+        Some(Kind::Uint32 | Kind::Fixed32) => (bits as u32).to_string(),
         Some(Kind::Enum(id)) => match schema.enum_plan(id).and_then(|e| e.name_of(bits as i32)) {
-            Some(name) => {
-                push_clean(out, name);
-                write!(out, " {}", format!("({})", bits as i32).dimmed())
-            }
-            None => write!(out, "{}", bits as i32),
+            Some(name) => return (clean(name), Some(format!("({})", bits as i32))),
+            None => (bits as i32).to_string(),
         },
-        _ => write!(out, "{bits}"),
+        _ => bits.to_string(),
     };
+    (text, None)
 }

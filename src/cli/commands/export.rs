@@ -1,0 +1,228 @@
+//! `export`: a session as a report, a trace, a diagram, spans or tables.
+//! Never writes over a file unless told, and lets nobody else read what it writes.
+
+use std::cell::Cell;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use rpcshark::base::{Finding, Severity};
+use rpcshark::pipeline::{self, Config, Correlated, Job, Sink};
+use rpcshark::session::{Event, Session};
+use rpcshark::source;
+use rpcshark::view::Item;
+use rpcshark::view::export::html::{self, Detail, Left};
+use rpcshark::view::export::{Frame, Story, mermaid, otlp, perfetto};
+use rpcshark::view::text::label::{Label, label};
+
+use crate::cli::args::{Export, ExportTo, OutputOptions};
+use crate::cli::captures::Captures;
+use crate::cli::commands::correlated;
+use crate::cli::exit::Exit;
+use crate::cli::setup::{self, shown};
+use crate::cli::{private, report};
+
+/// Longest line kept of a frame, in characters.
+const LINE: usize = 400;
+
+/// Runs the command.
+pub fn run(args: Export) -> Result<Exit> {
+    let config = correlated::config(&args.schema, &args.input, &args.output)?;
+    refuse(&args.output)?;
+    let to = args.to;
+    let path = args.output_file.as_deref().filter(|p| *p != Path::new("-"));
+    // Said before hours of reading; whether it is so is settled when the file is made.
+    if let Some(path) = path.filter(|p| p.exists() && !args.force) {
+        bail!("{} is there already; --force writes over it", shown(path));
+    }
+    let render = |item: &Item<'_>, _: &Job, out: &mut Vec<u8>| render(&config, to, item, out);
+    let opened = Cell::new(false);
+    let mut sink = Collected {
+        opened: &opened,
+        config: &config,
+        to,
+        path,
+        force: args.force,
+        trouble: None,
+        frames: Vec::new(),
+        details: Vec::new(),
+        held: 0,
+        left: 0,
+        dropped: 0,
+        loose: Vec::new(),
+        captures: Vec::new(),
+        failed: false,
+    };
+    let source = setup::source(&args.input)?;
+    let mut captures = Captures::find(&args.files, &source);
+    let mut readers = captures.by_ref().inspect(|_| opened.set(true));
+    let summary = pipeline::run(&config, &mut readers, &render, &mut sink)?;
+    let failed = captures.failed;
+    if let Some(error) = sink.trouble {
+        return Err(error);
+    }
+    if sink.dropped > 0 {
+        let (dropped, most) = (sink.dropped, config.limits.max_export_frames);
+        report::line(&format!("warning: {dropped} frames were left out: an export holds {most}"));
+    }
+    Ok(match failed || sink.failed {
+        true => Exit::Unusable,
+        false if args.output.strict && summary.has_problems() => Exit::No,
+        false => Exit::Done,
+    })
+}
+
+/// Options that shape records shape nothing here.
+fn refuse(output: &OutputOptions) -> Result<()> {
+    let given = [
+        (output.format.is_some(), "--format"),
+        (!output.fields.is_empty(), "-e"),
+        (output.limit.is_some(), "-c"),
+        (output.count, "--count"),
+        (output.quiet, "--quiet"),
+        (output.hex, "-x"),
+        (output.tree, "-V"),
+    ];
+    match given.into_iter().find(|(given, _)| *given) {
+        Some((_, name)) => bail!("{name}: export writes what --to names, whole"),
+        None => Ok(()),
+    }
+}
+
+/// Where the export goes: a new file that only its owner may read, or standard output.
+fn open(path: Option<&Path>, force: bool) -> Result<Box<dyn Write>> {
+    let Some(path) = path else { return Ok(Box::new(correlated::out())) };
+    let file = private::create(path, force)?;
+    Ok(Box::new(BufWriter::with_capacity(1 << 16, file)))
+}
+
+/// What a frame says in a line; for the report, what it holds in full. Runs on any thread.
+fn render(config: &Config, to: ExportTo, item: &Item<'_>, out: &mut Vec<u8>) {
+    let label = label(&config.schema, item.decoded, LINE);
+    out.extend_from_slice(label.name.as_bytes());
+    out.push(b'\n');
+    out.extend_from_slice(label.says.as_bytes());
+    if to == ExportTo::Html {
+        out.push(b'\n');
+        html::record(item, out);
+        out.push(b'\n');
+        html::contents(item, &config.schema, &config.limits, out);
+    }
+}
+
+struct Collected<'a> {
+    config: &'a Config,
+    to: ExportTo,
+    /// Whether there was a capture that could be read at all.
+    opened: &'a Cell<bool>,
+    path: Option<&'a Path>,
+    force: bool,
+    trouble: Option<anyhow::Error>,
+    frames: Vec<Frame>,
+    details: Vec<Detail>,
+    /// Bytes of details.
+    held: usize,
+    /// Frames whose contents were left out.
+    left: u64,
+    /// Frames that were left out.
+    dropped: u64,
+    loose: Vec<(String, Finding)>,
+    captures: Vec<String>,
+    failed: bool,
+}
+
+impl Collected<'_> {
+    fn write(&self, story: &Story<'_>) -> Result<()> {
+        let mut out = open(self.path, self.force)?;
+        match self.to {
+            ExportTo::Html => {
+                let left = Left {
+                    payload: self.config.limits.max_report_payload,
+                    contents: self.left,
+                    secrets: self.config.show_secrets,
+                };
+                html::write(story, &self.details, &left, &mut *out)?;
+            }
+            ExportTo::Perfetto => perfetto::write(story, &mut *out)?,
+            ExportTo::Mermaid => mermaid::write(story, &mut *out)?,
+            ExportTo::Otlp => {
+                if otlp::write(story, &mut *out)? == 0 {
+                    report::line("warning: no span is written: the capture has no times");
+                }
+            }
+        }
+        Ok(out.flush()?)
+    }
+}
+
+impl Sink for Collected<'_> {
+    fn correlated(&mut self, found: &Correlated<'_>) -> io::Result<bool> {
+        if self.frames.len() >= self.config.limits.max_export_frames {
+            self.dropped += 1;
+            return Ok(true);
+        }
+        let mut parts = found.rendered.splitn(4, |b| *b == b'\n');
+        let mut next = || parts.next().unwrap_or_default();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let label = Label { name: text(next()), says: text(next()) };
+        let (record, contents) = (next(), next());
+        if self.to == ExportTo::Html {
+            self.held += record.len() + contents.len();
+            let fits = self.held <= self.config.limits.max_report;
+            self.left += u64::from(!fits);
+            self.details.push(Detail { record: record.to_vec(), contents: fits.then(|| contents.to_vec()) });
+        }
+        let job = found.job;
+        let item = Item {
+            number: job.number,
+            capture: &job.capture,
+            frame: &job.frame,
+            decoded: found.decoded,
+            show_secrets: self.config.show_secrets,
+        };
+        if self.captures.last().is_none_or(|last| **last != *job.capture) {
+            self.captures.push(job.capture.to_string());
+        }
+        self.frames.push(Frame {
+            stage: found.placed.stage,
+            pulse: found.digest.pulse.is_some(),
+            repeated: found.placed.repeated,
+            measures: found.digest.measures.clone(),
+            ..Frame::of(&item, label)
+        });
+        Ok(true)
+    }
+
+    fn finished(&mut self, session: &Session<'_>, _: &[Event]) -> io::Result<()> {
+        if !self.opened.get() {
+            return Ok(());
+        }
+        let story = Story {
+            plan: &self.config.plan,
+            model: session.model(),
+            frames: &self.frames,
+            loose: &self.loose,
+            captures: &self.captures,
+            dropped: self.dropped,
+        };
+        if let Err(error) = self.write(&story) {
+            self.trouble = Some(error);
+        }
+        Ok(())
+    }
+
+    fn finding(&mut self, capture: &str, finding: &Finding) {
+        if finding.severity > Severity::Note {
+            report::finding(capture, finding);
+        }
+        if self.loose.len() < self.config.limits.max_stages {
+            self.loose.push((capture.to_owned(), finding.clone()));
+        }
+    }
+
+    fn error(&mut self, error: &source::Error) {
+        self.failed = true;
+        correlated::told(error);
+    }
+}
