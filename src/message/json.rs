@@ -272,7 +272,7 @@ impl<'a> Writer<'a, '_> {
             if !last(i) {
                 continue;
             }
-            let shown = if self.options.redact { crate::base::secret::mask_text(key) } else { None };
+            let shown = if self.options.redact { self.schema.secrets().mask_text(key) } else { None };
             if shown.is_some() {
                 self.note(*at);
             }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
+use rpcshark::base::Finding;
 use rpcshark::base::text::push_clean;
-use rpcshark::base::{Finding, secret};
 use rpcshark::message::json::holds_secret;
 use rpcshark::pipeline::{Config, Correlated, Sink};
 use rpcshark::session::{Blob, Session, hex};
@@ -87,8 +87,8 @@ impl Found<'_> {
     fn save(&self, blob: &Blob) -> Result<()> {
         let (Some(folder), Some(data)) = (&self.folder, &blob.data) else { return Ok(()) };
         let path = folder.join(hex(&blob.id));
-        let secret =
-            secret::mask(data).is_some() || holds_secret(&self.config.schema, &self.config.limits, data);
+        let secret = self.config.schema.secrets().mask(data).is_some()
+            || holds_secret(&self.config.schema, &self.config.limits, data);
         if secret && !self.show_secrets {
             report::line(&format!(
                 "note: {} holds a secret and is not written; --show-secrets does",
