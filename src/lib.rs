@@ -24,6 +24,7 @@ pub mod pipeline;
 pub mod query;
 pub mod schema;
 pub mod session;
+pub mod sink;
 pub mod source;
 pub mod transport;
 pub mod view;

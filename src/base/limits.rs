@@ -56,6 +56,8 @@ pub struct Limits {
     pub max_blobs: usize,
     /// Content of blobs that is kept, in bytes.
     pub max_blob_bytes: u64,
+    /// Longest input from a pipe that is kept where it has to be read twice, in bytes.
+    pub max_kept: u64,
     /// Frames that an export holds; it says how many it left out.
     pub max_export_frames: usize,
     /// Bytes of one payload that a report shows.
@@ -92,6 +94,7 @@ impl Default for Limits {
             max_text: 64 << 20,
             max_blobs: 65_536,
             max_blob_bytes: 64 << 20,
+            max_kept: 1 << 30,
             max_export_frames: 1_000_000,
             max_report_payload: 16 << 10,
             max_report: 64 << 20,
@@ -129,7 +132,7 @@ named! {
     max_frame max_inflate max_ratio ratio_floor max_depth max_fields max_rest max_held max_connections max_calls
     max_header_block max_pipelined max_body max_record max_bodies max_fragments max_tls_held max_tls_search
     max_channels max_lives max_ended max_stages max_text max_blobs max_blob_bytes max_export_frames
-    max_report_payload max_report
+    max_report_payload max_report max_kept
 }
 
 #[cfg(test)]

@@ -1,12 +1,18 @@
 //! The command line as typed.
 //! Never looks at the environment, a file or the terminal; `setup` settles all that.
 
+mod export;
+mod runs;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
 use super::completion;
+
+pub use export::{Export, ExportTo};
+pub use runs::{Blobs, Check, Follow, Timeline};
 
 /// Inspect captured Connect, gRPC and gRPC-Web traffic.
 ///
@@ -45,9 +51,9 @@ pub enum Command {
     ///
     /// A drawing on a terminal, one event a line (JSON) when piped.
     #[command(
-        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'"
+        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'\n  rpcshark timeline --at 46 session.pcap"
     )]
-    Timeline(Correlate),
+    Timeline(Timeline),
     /// Print what was said: text, thinking, shell output, tool arguments
     #[command(
         after_help = "Examples:\n  rpcshark follow session.har\n  rpcshark follow --stream shell session.pcap"
@@ -137,29 +143,12 @@ pub struct Decode {
     pub output: OutputOptions,
 }
 
-/// `timeline`, `stats`.
+/// What `timeline` and `stats` take.
 #[derive(Args, Debug)]
 pub struct Correlate {
     /// Capture files or folders; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
-/// `follow`.
-#[derive(Args, Debug)]
-pub struct Follow {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// What to print: text, thinking, shell, args, another of the dialect's, or all
-    #[arg(long, value_name = "NAME", default_value = "text", value_delimiter = ',')]
-    pub stream: Vec<String>,
     #[command(flatten)]
     pub schema: SchemaOptions,
     #[command(flatten)]
@@ -200,23 +189,6 @@ pub struct Diff {
     pub output: OutputOptions,
 }
 
-/// `check`.
-#[derive(Args, Debug)]
-pub struct Check {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Exit with 1 where a finding is at this level or above
-    #[arg(long, value_enum, default_value = "error", value_name = "LEVEL")]
-    pub fail_on: FailOn,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
 /// `--fail-on`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailOn {
@@ -224,65 +196,6 @@ pub enum FailOn {
     Warning,
     /// Errors
     Error,
-}
-
-/// `blobs`.
-#[derive(Args, Debug)]
-pub struct Blobs {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Only blobs whose id begins so (hex)
-    #[arg(long, value_name = "ID")]
-    pub id: Vec<String>,
-    /// Write each blob into this folder, under its id
-    #[arg(long, value_name = "DIR")]
-    pub write_to: Option<PathBuf>,
-    /// Write over files that are there
-    #[arg(long)]
-    pub force: bool,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
-/// `export`.
-#[derive(Args, Debug)]
-pub struct Export {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// What to write
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub to: ExportTo,
-    /// Write into this file [default: standard output]
-    #[arg(short = 'o', long, value_name = "OUT")]
-    pub output_file: Option<PathBuf>,
-    /// Write over a file that is there
-    #[arg(long)]
-    pub force: bool,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
-/// What `export` writes.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExportTo {
-    /// A report for a browser, in one file
-    Html,
-    /// A trace for ui.perfetto.dev and Chrome (JSON)
-    Perfetto,
-    /// A sequence diagram for a README or an issue
-    Mermaid,
-    /// Spans for Jaeger, Tempo or a collector (OpenTelemetry's JSON)
-    Otlp,
 }
 
 /// `encode`.

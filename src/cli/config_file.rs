@@ -8,7 +8,9 @@ use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
 use serde::Deserialize;
 
-use super::args::{Cli, Color, Command, DialectCommand, OutputOptions, SchemaCommand, SchemaOptions};
+use super::args::{
+    Cli, Color, Command, DialectCommand, OutputOptions, SchemaCommand, SchemaOptions, Timeline,
+};
 use super::setup::shown;
 
 /// What the file may hold. Paths are taken from the folder of the file; `~/` is the home folder.
@@ -93,7 +95,9 @@ fn prepend(typed: &mut Vec<PathBuf>, settled: &[PathBuf]) {
 pub fn options(command: &mut Command) -> (Option<&mut SchemaOptions>, Option<&mut OutputOptions>) {
     match command {
         Command::Decode(c) => (Some(&mut c.schema), Some(&mut c.output)),
-        Command::Timeline(c) | Command::Stats(c) => (Some(&mut c.schema), Some(&mut c.output)),
+        Command::Timeline(Timeline { common: c, .. }) | Command::Stats(c) => {
+            (Some(&mut c.schema), Some(&mut c.output))
+        }
         Command::Follow(c) => (Some(&mut c.schema), Some(&mut c.output)),
         Command::Diff(c) => (Some(&mut c.schema), Some(&mut c.output)),
         Command::Check(c) => (Some(&mut c.schema), Some(&mut c.output)),

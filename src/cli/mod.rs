@@ -11,6 +11,7 @@ mod expression;
 mod jq;
 mod pager;
 mod private;
+mod records;
 mod report;
 mod setup;
 mod terminal;
@@ -21,7 +22,7 @@ use clap::{CommandFactory, Parser};
 
 use anyhow::Result;
 
-use args::{Cli, Command, InputOptions, OutputOptions};
+use args::{Cli, Command, InputOptions, OutputOptions, Timeline};
 use config_file::Settings;
 use exit::Exit;
 
@@ -69,7 +70,9 @@ fn pages(cli: &Cli) -> bool {
     !cli.no_pager
         && match &cli.command {
             Command::Decode(c) => !live(&c.input) && !silent(&c.output),
-            Command::Timeline(c) | Command::Stats(c) => !live(&c.input) && !silent(&c.output),
+            Command::Timeline(Timeline { common: c, .. }) | Command::Stats(c) => {
+                !live(&c.input) && !silent(&c.output)
+            }
             Command::Follow(c) => !live(&c.input) && !silent(&c.output),
             Command::Diff(c) => !silent(&c.output),
             Command::Check(c) => !live(&c.input) && !silent(&c.output),

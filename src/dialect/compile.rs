@@ -6,7 +6,7 @@ use crate::schema::{Annotation, Encoding, FieldId, Inner, Nested, Schema, TypeId
 
 use super::Error;
 use super::names::{Place, resolve};
-use super::plan::{Namespace, Payload, PayloadEncoding, Plan, Tunnel};
+use super::plan::{Namespace, Payload, PayloadEncoding, Plan, Relation, Tunnel};
 use super::rules::{self, Rules};
 use super::timely::Role;
 
@@ -158,7 +158,7 @@ impl Compiler<'_, '_> {
                 spreads: None,
                 headers: rule.header.iter().map(|h| h.to_ascii_lowercase()).collect(),
                 default_zero: rule.default_zero,
-                mention_headers: rule.mention_header.iter().map(|h| h.to_ascii_lowercase()).collect(),
+                mention_headers: relations(rule),
                 separator: rule.separator.as_str().into(),
                 lasting: rule.lasting,
             });
@@ -252,6 +252,13 @@ impl Compiler<'_, '_> {
             let number = self.schema.add_nested(Nested { encoding, ty, inner });
             for field in self.fields(&rule.field) {
                 self.schema.annotate(field, Annotation { nested: Some(number), ..Annotation::default() });
+                if rule.length.is_empty() {
+                    continue;
+                }
+                match self.schema.ty(field.ty).field_by_name(&rule.length) {
+                    Some(index) => self.plan.lengths.push((field, index)),
+                    None => self.unknown("field", &rule.length),
+                }
             }
         }
     }
@@ -270,4 +277,18 @@ impl Compiler<'_, '_> {
             }
         }
     }
+}
+
+/// Headers that point to others, those that say in what way first.
+fn relations(rule: &rules::Namespace) -> Vec<Relation> {
+    let told = rule.relation.iter().map(|r| Relation {
+        header: r.header.to_ascii_lowercase(),
+        name: r.name.as_str().into(),
+        inside: Some(r.inside),
+    });
+    let bare = rule
+        .mention_header
+        .iter()
+        .map(|h| Relation { header: h.to_ascii_lowercase(), ..Relation::default() });
+    told.chain(bare).collect()
 }

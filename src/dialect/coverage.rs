@@ -68,6 +68,7 @@ pub fn unresolved<'r>(rules: &'r Rules, schema: &Schema) -> Vec<&'r str> {
     for rule in &rules.ending {
         add(&rule.branch);
         add(std::slice::from_ref(&rule.reason));
+        add(&rule.detail);
     }
     rules.fold.iter().for_each(|rule| add(&rule.field));
     rules.secret.iter().for_each(|rule| add(&rule.field));

@@ -15,10 +15,10 @@ pub use coverage::{Coverage, coverage, unresolved};
 pub use load::{builtin, parse};
 pub use matcher::Matcher;
 pub use names::{Place, resolve};
-pub use plan::{Namespace, Payload, PayloadEncoding, Plan, Tunnel};
+pub use plan::{Namespace, Payload, PayloadEncoding, Plan, Relation, Tunnel};
 pub use timely::{
-    Content, Ending, Fold, How, Level, Lifeline, Match, Measure, Part, Pulse, Role, Stream, Take, Unit,
-    Verdict,
+    Content, Ending, Fold, How, Level, Lifeline, Match, Measure, Offer, Part, Pulse, Role, Stream, Take,
+    Unit, Verdict,
 };
 
 use crate::base::text::place;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::schema::TypeId;
+use crate::schema::{FieldId, TypeId};
 
 use super::matcher::Matcher;
 use super::timely::{Content, Ending, Fold, Level, Lifeline, Measure, Pulse, Stream};
@@ -26,11 +26,22 @@ pub struct Namespace {
     /// Whether an absent number is 0, and an id like any other.
     pub default_zero: bool,
     /// Request headers whose id speaks of something else: a retry's first id, a parent's.
-    pub mention_headers: Vec<String>,
+    pub mention_headers: Vec<Relation>,
     /// What joins several ids in one value; empty: nothing.
     pub separator: Box<str>,
     /// Whether the value says the same in two sessions.
     pub lasting: bool,
+}
+
+/// A request header that points to another exchange.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Relation {
+    /// The header, in lower case.
+    pub header: String,
+    /// What the exchange is to the other: a retry. Empty: not known.
+    pub name: Arc<str>,
+    /// Whether it is a part of the other.
+    pub inside: Option<bool>,
 }
 
 /// How a tunnel's field holds the message.
@@ -104,6 +115,10 @@ pub struct Plan {
     pub folds: Vec<Fold>,
     /// What keeps a connection alive.
     pub pulses: Vec<Pulse>,
+    /// Fields of a status's details that say why, by preference.
+    pub details: Vec<FieldId>,
+    /// Fields that refer to content, each with the field beside it that says how long that is.
+    pub lengths: Vec<(FieldId, u16)>,
     /// Where content of ids is found.
     pub contents: Vec<Content>,
     /// Which of them a field is of interest to.
@@ -116,6 +131,11 @@ impl Plan {
     /// The tunnel whose carrier is a type.
     pub fn tunnel(&self, carrier: TypeId) -> Option<&Tunnel> {
         self.tunnels.iter().find(|t| t.carrier == carrier)
+    }
+
+    /// The field beside one that refers to content which says how long that is.
+    pub fn length_of(&self, field: FieldId) -> Option<u16> {
+        self.lengths.iter().find(|(f, _)| *f == field).map(|(_, index)| *index)
     }
 
     /// The level whose one is an exchange of this RPC.

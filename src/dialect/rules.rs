@@ -78,7 +78,10 @@ rules! {
         "13" digest: choice
         "14" content: Content
         "15" lasting: flag
+        "16" relation: Relation
     }
+    /// A header that points to another of the namespace.
+    Relation { "1" header: text "2" name: text "3" inside: flag }
     /// An id and what it stands for.
     Content { "1" id: text "2" data: text "3" lifeline: text "4" same_exchange: flag }
     /// A message inside a field of another RPC's message.
@@ -125,11 +128,14 @@ rules! {
         "14" r#match: Match
         "15" decide: texts
         "16" loose: flag
+        "17" offer: Offer
     }
+    /// What an opening offers to take, and answers may bring along.
+    Offer { "1" open: text "2" answer: text }
     /// Which answer fits which opening.
     Match { "1" open: text "2" answer: text "3" r#final: texts "4" itself: flag }
     /// What ends a run.
-    Ending { "1" branch: texts "2" code: texts "3" outcome: choice "4" request: flag "5" reason: text }
+    Ending { "1" branch: texts "2" code: texts "3" outcome: choice "4" request: flag "5" reason: text "6" detail: texts }
     /// How successive values make one.
     Fold { "1" field: texts "2" how: choice "3" key: text }
     /// What must not be shown.

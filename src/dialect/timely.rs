@@ -141,6 +141,15 @@ impl Match {
     }
 }
 
+/// What an opening offers to take, and its answers may bring along.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Offer {
+    /// The name of a boolean field of the opening.
+    pub open: Box<str>,
+    /// The name of the field of the answer.
+    pub answer: Box<str>,
+}
+
 /// Something that opens, goes on, is answered and closes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Lifeline {
@@ -156,6 +165,8 @@ pub struct Lifeline {
     pub agree: Vec<Box<str>>,
     /// Which answer fits which opening.
     pub matches: Vec<Match>,
+    /// What may come along with answers.
+    pub offers: Vec<Offer>,
     /// It may stay open, or be found open, without a finding.
     pub loose: bool,
     /// Whether answers are expected at all.
@@ -272,6 +283,8 @@ pub enum Role {
     ContentId(u16),
     /// Content.
     ContentData(u16),
+    /// A value that adds up.
+    Fold(u16),
     /// Set to true, the last message of a tunnel.
     TunnelEnd,
 }

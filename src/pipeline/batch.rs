@@ -56,8 +56,16 @@ pub trait Sink {
     fn correlated(&mut self, _frame: &Correlated<'_>) -> io::Result<bool> {
         Ok(true)
     }
+    /// Takes events of a frame that is not wanted itself.
+    fn events(&mut self, _events: &[Event]) -> io::Result<bool> {
+        Ok(true)
+    }
     /// The captures are at their end: the last events, and the session as a whole.
     fn finished(&mut self, _session: &Session<'_>, _events: &[Event]) -> io::Result<()> {
+        Ok(())
+    }
+    /// The sink has ended the run: the session as of its last frame, before it is brought to its end.
+    fn stopped(&mut self, _session: &Session<'_>) -> io::Result<()> {
         Ok(())
     }
     /// Nothing more is waiting to be read: what was written may be shown.
@@ -137,6 +145,9 @@ pub fn run(
         }
     }
     if let Some(mut session) = driver.session.take() {
+        if driver.summary.stopped {
+            sink.stopped(&session)?;
+        }
         let mut events = std::mem::take(&mut driver.early);
         session.finish(&mut events);
         driver.summary.count_events(&events);
@@ -247,7 +258,7 @@ impl Driver<'_> {
     ) -> io::Result<bool> {
         for fed in frames.drain(..) {
             match fed {
-                Fed::Frame(frame, ids) => self.queue(name, frame, &ids),
+                Fed::Frame(frame, ids, timed) => self.queue(name, frame, &ids, timed),
                 Fed::End(call, side, end) if self.session.is_some() => {
                     self.ends.push((self.jobs.len(), call, side, end));
                 }
@@ -267,7 +278,7 @@ impl Driver<'_> {
         Ok(true)
     }
 
-    fn queue(&mut self, name: &Arc<str>, frame: Frame, ids: &[(String, String)]) {
+    fn queue(&mut self, name: &Arc<str>, frame: Frame, ids: &[(String, String)], timed: bool) {
         let (config, scout) = (self.config, &mut self.scout);
         let mut typed =
             self.typer.resolve(config, &frame, &mut || scout.payload(config, &frame, &mut Vec::new()).0);
@@ -288,7 +299,8 @@ impl Driver<'_> {
         self.bytes += frame.payload.len().saturating_mul(weight);
         self.summary.frames += 1;
         let number = self.summary.frames;
-        self.jobs.push(Job { number, capture: name.clone(), frame, typed, joined, clock });
+        let timed = timed && self.timed;
+        self.jobs.push(Job { number, capture: name.clone(), frame, typed, joined, clock, timed });
     }
 
     /// Decodes, renders and writes what is queued; false where the sink wants no more.
@@ -356,7 +368,7 @@ impl Driver<'_> {
                 call: lane.call,
                 side: lane.side,
                 time: job.frame.time,
-                timed: self.timed,
+                timed: job.timed,
                 rpc: lane.rpc.as_deref(),
                 ids: &job.joined.ids,
                 head: lane.request.as_deref(),

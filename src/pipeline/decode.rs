@@ -15,6 +15,7 @@ use crate::pdu::{Frame, Role};
 use crate::query::Stage;
 use crate::schema::{Schema, TypeId};
 use crate::session::digest::{self, Carried};
+use crate::session::status;
 use crate::session::{Digest, Status};
 use crate::view::{Carrier, Decoded, IdValue, Item};
 
@@ -254,20 +255,30 @@ impl Worker {
                 *text = hidden.into();
             }
         };
-        digest.titles.iter_mut().for_each(|(_, _, text)| masked(text));
+        digest.titles.iter_mut().for_each(|title| masked(&mut title.text));
         digest.endings.iter_mut().filter_map(|(_, reason)| reason.as_mut()).for_each(masked);
         if let Some(status) = &mut digest.status {
             masked(&mut status.message);
+            for detail in &mut status.details {
+                if let Some(hidden) = secret::mask_text(detail) {
+                    *detail = hidden;
+                }
+            }
         }
         digest
     }
 
     fn said(&self, config: &Config, job: &Job, decoded: &Decoded) -> Digest {
         match &job.frame.role {
-            Role::EndStream | Role::Error => Digest::end(Status::from_json(&decoded.payload)),
+            Role::EndStream | Role::Error => {
+                let details = status::details(&config.schema, &config.plan, &decoded.message);
+                Digest::end(Status { details, ..Status::from_json(&decoded.payload) })
+            }
             Role::Trailers(headers) => {
                 let fields = headers.fields.iter().map(|h| (h.name.as_str(), h.value.as_str()));
-                Status::from_trailers(fields).map_or_else(Digest::default, Digest::end)
+                let details = || status::details(&config.schema, &config.plan, &decoded.message);
+                let end = |status| Digest::end(Status { details: details(), ..status });
+                Status::from_trailers(fields).map_or_else(Digest::default, end)
             }
             Role::Message | Role::Decoded => {
                 let mut digest = match decoded.ty {

@@ -29,6 +29,8 @@ pub struct Feed {
     events: Vec<HttpEvent>,
     lanes: Vec<LaneEvent>,
     frames: Vec<Frame>,
+    /// Whether messages that come in bodies have times of their own: a recorder of whole bodies gives one.
+    timed: bool,
 }
 
 /// Calls that have a file for each side, by what their names share.
@@ -36,8 +38,8 @@ pub type Files = HashMap<String, u64>;
 
 /// What a capture gives, in order.
 pub enum Fed {
-    /// A frame, and ids that a log gives beside it.
-    Frame(Frame, Vec<(String, String)>),
+    /// A frame, ids that a log gives beside it, and whether its time is its own.
+    Frame(Frame, Vec<(String, String)>, bool),
     /// One side of a call has stopped.
     End(u64, Side, End),
 }
@@ -62,6 +64,7 @@ impl Feed {
             events: Vec::new(),
             lanes: Vec::new(),
             frames: Vec::new(),
+            timed: true,
         }
     }
 
@@ -75,7 +78,10 @@ impl Feed {
         match record {
             Record::Packet(packet) => self.transport.push_packet(&packet, cx, &mut self.events),
             Record::Secrets(text) => self.transport.push_secrets(&text),
-            Record::Http(event) => self.events.push(event),
+            Record::Http(event) => {
+                self.timed = false;
+                self.events.push(event);
+            }
             Record::Body(bytes, at) => {
                 let lane = self.raw_lane(config);
                 let part = LanePart::Bytes(bytes);
@@ -86,8 +92,9 @@ impl Feed {
                 self.frames.push(frame);
             }
             Record::Logged(logged) => {
+                let timed = !logged.shared_time;
                 let frames = self.logged.frames(config, logged, &mut || self.exchanges.take_number());
-                out.extend(frames.into_iter().map(|f| Fed::Frame(f.frame, f.ids)));
+                out.extend(frames.into_iter().map(|f| Fed::Frame(f.frame, f.ids, timed)));
             }
             Record::Finding(finding) => cx.find(finding),
         }
@@ -105,10 +112,12 @@ impl Feed {
         }
         self.drain(cx, out);
         self.deframers.finish(cx, &mut self.frames);
-        out.extend(self.frames.drain(..).map(|f| Fed::Frame(f, Vec::new())));
+        let timed = self.timed;
+        out.extend(self.frames.drain(..).map(|f| Fed::Frame(f, Vec::new(), timed)));
     }
 
     fn drain(&mut self, cx: &mut Cx<'_>, out: &mut Vec<Fed>) {
+        let timed = self.timed;
         for event in self.events.drain(..) {
             self.exchanges.push(event, cx, &mut self.lanes);
         }
@@ -118,10 +127,10 @@ impl Feed {
                 _ => None,
             };
             self.deframers.push(event, cx, &mut self.frames);
-            out.extend(self.frames.drain(..).map(|f| Fed::Frame(f, Vec::new())));
+            out.extend(self.frames.drain(..).map(|f| Fed::Frame(f, Vec::new(), timed)));
             out.extend(end);
         }
-        out.extend(self.frames.drain(..).map(|f| Fed::Frame(f, Vec::new())));
+        out.extend(self.frames.drain(..).map(|f| Fed::Frame(f, Vec::new(), timed)));
     }
 
     /// The lane of a raw body: a response, as saved bodies mostly are.

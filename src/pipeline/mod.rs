@@ -6,7 +6,9 @@
 //!            one thread, capture order                └─ many threads      ┘  in order
 //! ```
 
+mod annotate;
 mod batch;
+mod chosen;
 mod decode;
 mod feed;
 mod filter;
@@ -14,6 +16,7 @@ mod joins;
 mod logged;
 mod named;
 mod typing;
+mod verdicts;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,9 +28,12 @@ use crate::query::Filter;
 use crate::schema::{Schema, TypeId};
 use crate::view::Item;
 
+pub use annotate::{Annotated, Comments, annotate};
 pub use batch::{Correlated, Sink, Summary, run};
+pub use chosen::Chosen;
 pub use feed::Feed;
 pub use filter::Seen;
+pub use verdicts::{Frames, Verdicts};
 
 /// How far encodings inside fields are opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,6 +97,8 @@ pub struct Job {
     pub joined: joins::Joined,
     /// Times that relative and delta times count from.
     pub clock: (Option<Timestamp>, Option<Timestamp>),
+    /// Whether its time is its own, and not that of a whole body.
+    pub timed: bool,
 }
 
 /// What renders a frame: appends its bytes. Runs on any thread.

@@ -4,20 +4,27 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use sha2::{Digest as _, Sha256};
+use smallvec::SmallVec;
 
 use crate::base::{Code, Limits};
 use crate::dialect::Plan;
 use crate::message::{self, Tree};
 use crate::schema::{Inner, Schema};
 
-use super::{Notice, digest, hex};
+use super::digest::{self, BlobRef};
+use super::{Notice, hex};
 
 /// Frames that a blob remembers.
 const MAX_FRAMES: usize = 64;
+/// Lengths that messages give for one blob, kept.
+const MAX_LENGTHS: usize = 4;
 /// Bytes of a SHA-256.
 const DIGEST: usize = 32;
 /// Ids that the finding of missing ones names.
 const NAMED: usize = 8;
+
+/// Lengths with the frames that say so.
+type Lengths = SmallVec<[(u64, u64); 1]>;
 
 /// What one id stands for.
 #[derive(Clone, PartialEq, Debug)]
@@ -54,6 +61,8 @@ pub struct Blobs {
     order: Vec<Box<[u8]>>,
     /// What fields say of ids: the number of the nested encoding, and the first frame that does.
     refs: BTreeMap<Box<[u8]>, (u16, u64)>,
+    /// How long messages say that content is: length and frame, each length once.
+    lengths: BTreeMap<Box<[u8]>, Lengths>,
     kept: u64,
     full: bool,
     /// Ids that a call asked for, until its answer comes.
@@ -82,9 +91,16 @@ impl Blobs {
         })
     }
 
-    pub(super) fn refer(&mut self, id: &[u8], nested: u16, frame: u64, limits: &Limits) {
-        if self.refs.len() < limits.max_blobs || self.refs.contains_key(id) {
-            self.refs.entry(id.into()).or_insert((nested, frame));
+    pub(super) fn refer(&mut self, to: &BlobRef, frame: u64, limits: &Limits) {
+        if self.refs.len() >= limits.max_blobs && !self.refs.contains_key(&to.id) {
+            return;
+        }
+        self.refs.entry(to.id.clone()).or_insert((to.nested, frame));
+        if let Some(length) = to.length {
+            let known = self.lengths.entry(to.id.clone()).or_default();
+            if known.len() < MAX_LENGTHS && !known.iter().any(|(l, _)| *l == length) {
+                known.push((length, frame));
+            }
         }
     }
 
@@ -138,6 +154,19 @@ impl Blobs {
         self.found.insert(id.into(), blob);
     }
 
+    /// Compares what messages say of lengths with the blobs.
+    fn measure(&self, out: &mut Vec<Notice>) {
+        for (id, lengths) in &self.lengths {
+            let Some(blob) = self.found.get(id) else { continue };
+            for (length, frame) in lengths.iter().filter(|(length, _)| *length != blob.length) {
+                let text = format!("blob {} has {} bytes, its message says {length}", short(id), blob.length);
+                let mut notice = Notice::new(Code::BlobLength, text);
+                notice.frames = [Some(*frame), blob.frames.first().copied()].into_iter().flatten().collect();
+                out.push(notice);
+            }
+        }
+    }
+
     fn full(&mut self, frame: u64, what: &str, out: &mut Vec<Notice>) {
         if !std::mem::replace(&mut self.full, true) {
             let mut notice = Notice::new(Code::LimitReached, format!("more {what} than are kept"));
@@ -157,13 +186,14 @@ impl Blobs {
             let data = self.found.get(&id).and_then(|b| b.data.as_deref());
             let (Some(ty), Some(data)) = (ty, data) else { continue };
             message::decode(schema, Some(ty), data, limits, &mut tree, &mut Vec::new());
-            for (inner, nested) in digest::make(schema, plan, &tree, data).refs {
-                self.refer(&inner, nested, frame, limits);
-                if done.insert(inner.clone()) {
-                    open.push(inner);
+            for inner in digest::make(schema, plan, &tree, data).refs {
+                self.refer(&inner, frame, limits);
+                if done.insert(inner.id.clone()) {
+                    open.push(inner.id);
                 }
             }
         }
+        self.measure(out);
         let missing: Vec<_> = self.refs.iter().filter(|(id, _)| !self.found.contains_key(*id)).collect();
         let Some(frame) = missing.iter().map(|(_, (_, frame))| *frame).min() else { return };
         let names: Vec<String> = missing.iter().take(NAMED).map(|(id, _)| short(id)).collect();

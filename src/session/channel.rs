@@ -8,11 +8,11 @@ use crate::dialect::{Plan, Unit};
 
 use super::digest::Digest;
 use super::ending::Signs;
-use super::model::{Model, merge};
+use super::model::{Model, PointsTo, merge};
 use super::order::Sequence;
 use super::replay::Replay;
 use super::text::Texts;
-use super::{At, IdValue, Input, Mark, Outcome};
+use super::{At, Id, IdValue, Input, Mark, Outcome, Stage};
 
 /// A level that is open.
 struct Open {
@@ -27,6 +27,8 @@ pub(super) struct Channel {
     pub level: u16,
     pub id: Option<IdValue>,
     pub conversation: Option<IdValue>,
+    /// Ids that hold for all of it, each of another namespace.
+    ids: Vec<Id>,
     pub first: At,
     pub last: At,
     /// The call whose response is the run's stream, the latest.
@@ -42,6 +44,8 @@ pub(super) struct Channel {
     pub begun: bool,
     /// Whether anything was captured that the client sent.
     pub heard: bool,
+    /// Whether its stream was found by what is inside it, its head having been sent before the capture began.
+    joined: bool,
     totals: Vec<(u16, f64)>,
     between: Vec<(u16, Option<At>, Option<At>)>,
     open: Vec<Open>,
@@ -53,6 +57,7 @@ impl Channel {
             level,
             id,
             conversation: None,
+            ids: Vec::new(),
             first: at,
             last: at,
             stream: None,
@@ -65,10 +70,43 @@ impl Channel {
             outcome_sent: false,
             begun: false,
             heard: false,
+            joined: false,
             totals: Vec::new(),
             between: Vec::new(),
             open: Vec::new(),
         }
+    }
+
+    /// Takes in the ids that hold for all of the run, those of the level around it among them.
+    pub(super) fn name<'i>(&mut self, plan: &Plan, ids: impl Iterator<Item = &'i Id>) {
+        let own = plan.levels.get(usize::from(self.level)).and_then(|l| l.namespace);
+        let outer = self.outer(plan);
+        for (namespace, value) in ids {
+            if self.conversation.is_none() && outer == Some(*namespace) {
+                self.conversation = Some(value.clone());
+            }
+            let rule = plan.namespaces.get(usize::from(*namespace));
+            let spreads = rule.is_some_and(|n| n.spreads.is_some() && n.spreads == own);
+            if spreads && !self.ids.iter().any(|(n, _)| n == namespace) {
+                self.ids.push((*namespace, value.clone()));
+            }
+        }
+    }
+
+    /// The namespace of the level around it.
+    fn outer(&self, plan: &Plan) -> Option<u16> {
+        let around = plan.levels.get(usize::from(self.level))?.within?;
+        plan.levels.get(usize::from(around))?.namespace
+    }
+
+    /// Whether the capture began in its midst, as far as can be told.
+    pub(super) fn is_late(&self) -> bool {
+        self.joined || self.id.is_none() || self.sequences.iter().any(|(_, s)| s.starts_late())
+    }
+
+    /// Whether it is known what the run is part of, where it can be.
+    pub(super) fn is_named(&self, plan: &Plan) -> bool {
+        self.conversation.is_some() || self.outer(plan).is_none()
     }
 
     pub(super) fn sequence(&mut self, tunnel: u16) -> &mut Sequence {
@@ -80,6 +118,12 @@ impl Channel {
             }
         };
         &mut self.sequences[at].1
+    }
+
+    /// The stage around the run, where it is known what that is.
+    pub(super) fn outer_stage(&self, plan: &Plan, model: &mut Model, max: usize) -> Option<u32> {
+        let level = plan.levels.get(usize::from(self.level))?.within?;
+        model.outer(level, self.conversation.as_ref()?, &self.first, max)
     }
 
     /// The run's own stage, made when the first frame comes.
@@ -107,13 +151,14 @@ impl Channel {
         }
         let namespace = level.and_then(|l| l.namespace).and_then(|n| plan.namespaces.get(usize::from(n)));
         if let (Some(namespace), Some(head)) = (namespace, input.head) {
-            for value in namespace.mention_headers.iter().filter_map(|h| head.headers.get(h)) {
-                let value = IdValue::Str(value.to_owned());
-                if let Some(own) = model.stage(stage).filter(|_| self.id.as_ref() != Some(&value))
+            for relation in &namespace.mention_headers {
+                let Some(value) = head.headers.get(&relation.header) else { continue };
+                let id = IdValue::Str(value.to_owned());
+                if let Some(own) = model.stage(stage).filter(|_| self.id.as_ref() != Some(&id))
                     && own.points_to.len() < 8
-                    && !own.points_to.contains(&value)
+                    && !own.points_to.iter().any(|p| p.id == id)
                 {
-                    own.points_to.push(value);
+                    own.points_to.push(PointsTo { id, name: relation.name.clone(), inside: relation.inside });
                 }
             }
         }
@@ -144,13 +189,17 @@ impl Channel {
         let holds = |level: u16| plan.levels.iter().any(|l| l.within == Some(level));
         let stage =
             named.or_else(|| self.open.iter().rev().find(|o| holds(o.level)).map(|o| o.stage)).or(self.stage);
-        for (level, rank, text) in &said.titles {
-            let target = self.stage_of(*level).or(stage);
-            if let Some(found) =
-                target.and_then(|s| model.stage(s)).filter(|s| s.level == *level && *rank < s.rank)
-            {
-                found.rank = *rank;
-                found.title = Some(text.to_string());
+        for title in &said.titles {
+            // A level with ids is headed by what is said of its own.
+            let target = stage.filter(|s| model.stage(*s).is_some_and(|s| s.level == title.level));
+            let target = target.or(self.stage_of(title.level)).or(stage);
+            let better = |s: &&mut Stage| s.level == title.level && title.rank < s.rank;
+            if let Some(found) = target.and_then(|s| model.stage(s)).filter(better) {
+                found.rank = title.rank;
+                match title.is_name {
+                    true => found.kind = Some(title.text.to_string()),
+                    false => found.title = Some(title.text.to_string()),
+                }
             }
         }
         stage
@@ -271,6 +320,30 @@ impl Channel {
         &mut self.between[at]
     }
 
+    /// Takes in the calls of a run that turned out to be this one.
+    pub(super) fn merge(&mut self, plan: &Plan, other: Self) {
+        self.id = self.id.take().or(other.id);
+        self.name(plan, other.ids.iter());
+        self.conversation = self.conversation.take().or(other.conversation);
+        self.first = if other.first.frame < self.first.frame { other.first } else { self.first };
+        self.last = if other.last.frame > self.last.frame { other.last } else { self.last };
+        self.heard |= other.heard;
+        self.begun |= other.begun;
+        self.joined = true;
+        self.signs.asked = self.signs.asked.take().or(other.signs.asked);
+        self.sequences.extend(other.sequences);
+        self.texts.merge(other.texts);
+        self.text_bytes += other.text_bytes;
+        for (measure, value) in other.totals {
+            merge(plan, &mut self.totals, measure, value);
+        }
+        for (measure, since, until) in other.between {
+            let slot = self.slot(measure);
+            slot.1 = slot.1.or(since);
+            slot.2 = slot.2.or(until);
+        }
+    }
+
     /// How the run ended.
     pub(super) fn outcome(&mut self, plan: &Plan) -> Outcome {
         let (ending, reason) = self.signs.judge(plan);
@@ -291,6 +364,7 @@ impl Channel {
         Outcome {
             run: self.id.clone(),
             conversation: self.conversation.clone(),
+            ids: self.ids.clone(),
             ending,
             reason,
             tokens,

@@ -35,6 +35,8 @@ pub struct Occurrence {
     pub aborted: bool,
     /// The path of a message in it that should decide and does not.
     pub undecided: Option<Box<str>>,
+    /// Of each offer of the rule, whether it is made, or how often it was taken up.
+    pub offers: SmallVec<[u32; 1]>,
     /// The path of the branch.
     pub path: Box<str>,
 }
@@ -57,6 +59,45 @@ pub struct Piece {
     pub key: Option<IdValue>,
     /// The text.
     pub text: Box<str>,
+}
+
+/// What heads one of a level.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Title {
+    /// The level.
+    pub level: u16,
+    /// Its place among the level's titles; the lowest is preferred.
+    pub rank: u16,
+    /// The text.
+    pub text: Box<str>,
+    /// It is the name of a branch.
+    pub is_name: bool,
+}
+
+/// A field that refers to content.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlobRef {
+    /// The id.
+    pub id: Box<[u8]>,
+    /// The number of the nested encoding.
+    pub nested: u16,
+    /// How long the message says the content is, in bytes.
+    pub length: Option<u64>,
+}
+
+/// A value that adds up with others of its field.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Folded {
+    /// The rule.
+    pub fold: u16,
+    /// The fields from the root on.
+    pub path: Box<[FieldId]>,
+    /// What keeps it apart.
+    pub key: Option<IdValue>,
+    /// Text to be put after what came before; empty where the rule is another.
+    pub text: Box<str>,
+    /// A number to be added.
+    pub number: f64,
 }
 
 /// Content, or the id of content, of a rule.
@@ -102,8 +143,8 @@ pub struct Digest {
     pub opens: Vec<(u16, Option<IdValue>)>,
     /// Levels that end.
     pub closes: Vec<(u16, Option<IdValue>)>,
-    /// Titles: level, preference (lower is better), text.
-    pub titles: Vec<(u16, u16, Box<str>)>,
+    /// Titles.
+    pub titles: Vec<Title>,
     /// Values of measures.
     pub measures: Vec<(u16, f64)>,
     /// Measures whose time starts.
@@ -112,6 +153,8 @@ pub struct Digest {
     pub until: Vec<u16>,
     /// Text.
     pub pieces: Vec<Piece>,
+    /// Values that add up.
+    pub folds: Vec<Folded>,
     /// Streams whose paragraph ends.
     pub breaks: Vec<u16>,
     /// Endings, with their reason.
@@ -120,8 +163,8 @@ pub struct Digest {
     pub pulse: Option<u16>,
     /// Content and its ids.
     pub blobs: Vec<BlobPart>,
-    /// Ids of content that a field refers to, with the number of the nested encoding.
-    pub refs: Vec<(Box<[u8]>, u16)>,
+    /// Ids of content that fields refer to.
+    pub refs: Vec<BlobRef>,
     /// What the carrier says.
     pub carried: Option<Carried>,
     /// How the stream ended, for the frame that ends it.

@@ -5,7 +5,7 @@ use crate::base::{Code, Timestamp};
 use crate::dialect::{Plan, Verdict};
 use crate::pdu::End;
 
-use super::{At, IdValue, Status};
+use super::{At, Id, IdValue, Status};
 
 /// How a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -56,6 +56,8 @@ pub struct Outcome {
     pub run: Option<IdValue>,
     /// The id of the level around it (`conversation_id`).
     pub conversation: Option<IdValue>,
+    /// Ids that hold for all of it.
+    pub ids: Vec<Id>,
     /// How it ended.
     pub ending: EndingKind,
     /// Why, in words.
@@ -110,6 +112,9 @@ impl Signs {
                 true => code.to_owned(),
                 false => format!("{code}: {}", status.message),
             };
+            if !status.details.is_empty() {
+                reason = format!("{reason} ({})", status.details.join(": "));
+            }
             if let Some(words) = words.filter(|_| ending == EndingKind::Canceled) {
                 reason = format!("{reason} ({words})");
             }

@@ -37,7 +37,7 @@ pub(super) struct Life {
     pub holds: Option<Held>,
     pub opened: Option<At>,
     /// Only announced so far.
-    early: bool,
+    pub early: bool,
     branch: Option<FieldId>,
     inside: Option<FieldId>,
     agree: SmallVec<[Option<Agree>; 2]>,
@@ -51,6 +51,10 @@ pub(super) struct Life {
     aborted: bool,
     pub linked: bool,
     pub strays: Vec<(At, Occurrence)>,
+    /// Of each offer, whether it was made.
+    offers: SmallVec<[u32; 1]>,
+    /// Of each offer, how often it was taken up.
+    brought: SmallVec<[u32; 1]>,
 }
 
 pub(super) struct Context<'a> {
@@ -84,6 +88,8 @@ impl Life {
             aborted: false,
             linked: false,
             strays: Vec::new(),
+            offers: SmallVec::new(),
+            brought: SmallVec::new(),
         }
     }
 
@@ -132,6 +138,7 @@ impl Life {
         self.branch = Some(seen.branch);
         self.inside = seen.inside;
         self.agree = seen.agree.clone();
+        self.offers = seen.offers.clone();
     }
 
     fn answer(&mut self, cx: &mut Context<'_>, at: At, seen: &Occurrence) {
@@ -140,6 +147,7 @@ impl Life {
         self.respond(at);
         self.answered = self.answered.or(Some(at));
         self.aborted |= seen.aborted;
+        self.bring(cx, at, seen);
         self.compare(cx, at, seen);
         let last = self.matches(cx, at, seen);
         if let Some(path) = &seen.undecided {
@@ -150,6 +158,26 @@ impl Life {
         if last && self.done.is_none() {
             self.done = Some(at);
             self.send(cx);
+        }
+    }
+
+    /// What comes along with an answer.
+    fn bring(&mut self, cx: &mut Context<'_>, at: At, seen: &Occurrence) {
+        self.brought.resize(cx.rule.offers.len(), 0);
+        for (place, offer) in cx.rule.offers.iter().enumerate() {
+            let came = seen.offers.get(place).copied().unwrap_or(0);
+            if let Some(sum) = self.brought.get_mut(place) {
+                *sum = sum.saturating_add(came);
+            }
+            if came > 0 && self.offers.get(place).is_none_or(|offered| *offered == 0) {
+                let text = format!(
+                    "{}: {} in the answer, without {} in the request",
+                    subject(cx.rule, self.id.as_ref()),
+                    offer.answer,
+                    offer.open
+                );
+                self.find(cx, Code::PairUnasked, text, at, &format!("{}.{}", seen.path, offer.answer));
+            }
         }
     }
 
@@ -270,6 +298,13 @@ impl Life {
             count: self.count,
             latency: self.opened.zip(self.answered).and_then(|(o, a)| o.until(&a)),
             state,
+            brought: rule
+                .offers
+                .iter()
+                .zip(&self.brought)
+                .filter(|(_, n)| **n > 0)
+                .map(|(o, n)| (o.answer.clone(), *n))
+                .collect(),
             time: self.opened.and_then(|o| o.time),
             stage: self.stage,
         }

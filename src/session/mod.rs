@@ -10,12 +10,15 @@ mod correlate;
 pub mod digest;
 mod ending;
 pub mod essence;
+mod join;
 mod life;
 mod lives;
 mod model;
 mod order;
 mod replay;
-mod status;
+pub mod running;
+pub mod state;
+pub mod status;
 mod text;
 
 use std::fmt;
@@ -29,7 +32,7 @@ pub use correlate::Session;
 pub use digest::Digest;
 pub use ending::{EndingKind, Outcome};
 pub use essence::Essence;
-pub use model::{Mark, Model, Stage};
+pub use model::{Mark, Model, PointsTo, Stage};
 pub use status::Status;
 pub use text::RunText;
 
@@ -81,6 +84,8 @@ pub struct Input<'a> {
 pub struct Placed {
     /// The stage of the [`Model`] that it belongs to.
     pub stage: Option<u32>,
+    /// The stage that is its run.
+    pub run: Option<u32>,
     /// It repeats a frame seen before: a resent message or a replayed backlog. Counted once.
     pub repeated: bool,
     /// It came after a request to break off what it belongs to.
@@ -134,6 +139,8 @@ pub struct Link {
     pub count: u32,
     /// From the opening to the first answer, in nanoseconds, where both have a time of their own.
     pub latency: Option<i64>,
+    /// What came along with the answers: field, how often.
+    pub brought: Vec<(Box<str>, u32)>,
     /// What became of it.
     pub state: LinkState,
     /// When it opened.
@@ -201,7 +208,9 @@ impl At {
     fn before(&self, other: &At) -> Option<bool> {
         match (self.order, other.order) {
             (Some(a), Some(b)) if a != b => Some(a < b),
-            _ if self.call == other.call || self.timed && other.timed => Some(self.frame < other.frame),
+            _ if self.call == other.call => Some(self.frame < other.frame),
+            // A log may list a call as a whole, and others that began meanwhile after it.
+            _ if self.timed && other.timed => Some((self.time, self.frame) < (other.time, other.frame)),
             _ => None,
         }
     }

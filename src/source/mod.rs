@@ -74,6 +74,8 @@ pub struct Logged {
     pub stream: Option<u32>,
     /// When it was seen.
     pub time: Option<Timestamp>,
+    /// The time is that of the whole body, not of this message.
+    pub shared_time: bool,
     /// Where the record begins in the file, in bytes.
     pub at: Option<u64>,
     /// `package.Service/Method`.

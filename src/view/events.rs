@@ -27,13 +27,13 @@ pub fn event(plan: &Plan, event: &Event, out: &mut Vec<u8>) {
     }
 }
 
-fn begin(out: &mut Vec<u8>, name: &str) {
+pub(super) fn begin(out: &mut Vec<u8>, name: &str) {
     out.push(b'{');
     push_key(out, "type");
     push_string(out, name);
 }
 
-fn push_value(out: &mut Vec<u8>, value: Option<&IdValue>) {
+pub(super) fn push_value(out: &mut Vec<u8>, value: Option<&IdValue>) {
     match value {
         Some(value) => push_id(out, value),
         None => out.extend_from_slice(b"null"),
@@ -83,6 +83,15 @@ fn link(plan: &Plan, link: &Link, out: &mut Vec<u8>) {
     push_string(out, link.state.name());
     push_key(out, "request_id");
     push_value(out, link.run.as_ref());
+    if !link.brought.is_empty() {
+        push_key(out, "brought");
+        out.push(b'{');
+        for (field, count) in &link.brought {
+            push_key(out, field);
+            push_number(out, *count);
+        }
+        out.push(b'}');
+    }
     out.extend_from_slice(b"}\n");
 }
 
@@ -118,6 +127,11 @@ pub fn finding(
     push_key(out, "request_id");
     push_value(out, run);
     push_key(out, "ids");
+    push_ids(plan, ids, out);
+    out.extend_from_slice(b"}\n");
+}
+
+fn push_ids(plan: &Plan, ids: &[Id], out: &mut Vec<u8>) {
     out.push(b'{');
     for (namespace, value) in ids {
         if let Some(namespace) = plan.namespaces.get(usize::from(*namespace)) {
@@ -125,7 +139,7 @@ pub fn finding(
             push_id(out, value);
         }
     }
-    out.extend_from_slice(b"}}\n");
+    out.push(b'}');
 }
 
 fn outcome(plan: &Plan, outcome: &Outcome, out: &mut Vec<u8>) {
@@ -153,6 +167,8 @@ fn outcome(plan: &Plan, outcome: &Outcome, out: &mut Vec<u8>) {
     push_float(out, outcome.duration_ms);
     push_key(out, "frames");
     push_frames(out, &[outcome.frames.0, outcome.frames.1]);
+    push_key(out, "ids");
+    push_ids(plan, &outcome.ids, out);
     out.extend_from_slice(b"}\n");
 }
 

@@ -7,6 +7,7 @@ pub mod export;
 pub mod fields;
 pub mod jsonl;
 pub mod redact;
+pub mod state;
 pub mod text;
 
 use std::sync::Arc;

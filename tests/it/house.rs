@@ -8,6 +8,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("pdu", &["base"]),
     ("source", &["base", "pdu"]),
+    ("sink", &["base", "pdu"]),
     ("transport", &["base", "pdu"]),
     ("exchange", &["base", "pdu"]),
     ("frame", &["base", "pdu"]),

@@ -1,6 +1,7 @@
 //! One test binary: rules of the house, laws, and stories over fixtures.
 
 mod cases;
+mod correlation;
 mod diff;
 mod export;
 mod filters;

@@ -1,8 +1,12 @@
 //! `export`: a session as a report, a trace, a diagram, spans or tables.
 //! Never writes over a file unless told, and lets nobody else read what it writes.
 
+mod file;
+mod packets;
+mod tables;
+
 use std::cell::Cell;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -20,8 +24,8 @@ use crate::cli::args::{Export, ExportTo, OutputOptions};
 use crate::cli::captures::Captures;
 use crate::cli::commands::correlated;
 use crate::cli::exit::Exit;
-use crate::cli::setup::{self, shown};
-use crate::cli::{private, report};
+use crate::cli::report;
+use crate::cli::setup;
 
 /// Longest line kept of a frame, in characters.
 const LINE: usize = 400;
@@ -32,9 +36,13 @@ pub fn run(args: Export) -> Result<Exit> {
     refuse(&args.output)?;
     let to = args.to;
     let path = args.output_file.as_deref().filter(|p| *p != Path::new("-"));
-    // Said before hours of reading; whether it is so is settled when the file is made.
-    if let Some(path) = path.filter(|p| p.exists() && !args.force) {
-        bail!("{} is there already; --force writes over it", shown(path));
+    match to {
+        ExportTo::Parquet => tables::refuse(path, args.force)?,
+        ExportTo::Pcapng => packets::refuse(&args.files, args.output.show_secrets)?,
+        _ => {}
+    }
+    if let Some(path) = path.filter(|_| to != ExportTo::Parquet) {
+        file::refuse_existing(path, args.force)?;
     }
     let render = |item: &Item<'_>, _: &Job, out: &mut Vec<u8>| render(&config, to, item, out);
     let opened = Cell::new(false);
@@ -52,15 +60,19 @@ pub fn run(args: Export) -> Result<Exit> {
         dropped: 0,
         loose: Vec::new(),
         captures: Vec::new(),
+        comments: None,
         failed: false,
     };
     let source = setup::source(&args.input)?;
     let mut captures = Captures::find(&args.files, &source);
     let mut readers = captures.by_ref().inspect(|_| opened.set(true));
     let summary = pipeline::run(&config, &mut readers, &render, &mut sink)?;
-    let failed = captures.failed;
+    let mut failed = captures.failed;
     if let Some(error) = sink.trouble {
         return Err(error);
+    }
+    if let Some(comments) = sink.comments {
+        failed |= packets::write(&args.files, &args.input, comments, path, args.force)?;
     }
     if sink.dropped > 0 {
         let (dropped, most) = (sink.dropped, config.limits.max_export_frames);
@@ -76,6 +88,8 @@ pub fn run(args: Export) -> Result<Exit> {
 /// Options that shape records shape nothing here.
 fn refuse(output: &OutputOptions) -> Result<()> {
     let given = [
+        (output.filter.is_some(), "--filter"),
+        (output.jq.is_some(), "--jq"),
         (output.format.is_some(), "--format"),
         (!output.fields.is_empty(), "-e"),
         (output.limit.is_some(), "-c"),
@@ -88,13 +102,6 @@ fn refuse(output: &OutputOptions) -> Result<()> {
         Some((_, name)) => bail!("{name}: export writes what --to names, whole"),
         None => Ok(()),
     }
-}
-
-/// Where the export goes: a new file that only its owner may read, or standard output.
-fn open(path: Option<&Path>, force: bool) -> Result<Box<dyn Write>> {
-    let Some(path) = path else { return Ok(Box::new(correlated::out())) };
-    let file = private::create(path, force)?;
-    Ok(Box::new(BufWriter::with_capacity(1 << 16, file)))
 }
 
 /// What a frame says in a line; for the report, what it holds in full. Runs on any thread.
@@ -129,12 +136,17 @@ struct Collected<'a> {
     dropped: u64,
     loose: Vec<(String, Finding)>,
     captures: Vec<String>,
+    /// What is to be said of packets, which are read once more.
+    comments: Option<packets::All>,
     failed: bool,
 }
 
 impl Collected<'_> {
     fn write(&self, story: &Story<'_>) -> Result<()> {
-        let mut out = open(self.path, self.force)?;
+        if self.to == ExportTo::Parquet {
+            return tables::write(story, self.path.unwrap_or(Path::new(".")), self.force);
+        }
+        let mut out = file::open(self.path, self.force)?;
         match self.to {
             ExportTo::Html => {
                 let left = Left {
@@ -146,6 +158,7 @@ impl Collected<'_> {
             }
             ExportTo::Perfetto => perfetto::write(story, &mut *out)?,
             ExportTo::Mermaid => mermaid::write(story, &mut *out)?,
+            ExportTo::Parquet | ExportTo::Pcapng => {}
             ExportTo::Otlp => {
                 if otlp::write(story, &mut *out)? == 0 {
                     report::line("warning: no span is written: the capture has no times");
@@ -207,7 +220,9 @@ impl Sink for Collected<'_> {
             captures: &self.captures,
             dropped: self.dropped,
         };
-        if let Err(error) = self.write(&story) {
+        if self.to == ExportTo::Pcapng {
+            self.comments = Some(packets::comments(&story));
+        } else if let Err(error) = self.write(&story) {
             self.trouble = Some(error);
         }
         Ok(())

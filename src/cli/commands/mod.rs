@@ -12,5 +12,6 @@ pub mod export;
 pub mod follow;
 pub mod schema;
 pub mod shell;
+mod state;
 pub mod stats;
 pub mod timeline;

@@ -3,8 +3,8 @@
 
 use crate::dialect::rules::{self, Rules};
 use crate::dialect::timely::{
-    Content, Ending, Fold, How, Level, Lifeline, Match, Measure, Part, Pulse, Role, Stream, Take, Unit,
-    Verdict,
+    Content, Ending, Fold, How, Level, Lifeline, Match, Measure, Offer, Part, Pulse, Role, Stream, Take,
+    Unit, Verdict,
 };
 use crate::schema::TypeId;
 
@@ -78,6 +78,7 @@ impl Compiler<'_, '_> {
                 within: self.namespace(&rule.within),
                 agree: boxed(&rule.agree),
                 matches: rule.r#match.iter().map(pair).collect(),
+                offers: rule.offer.iter().map(offer).collect(),
                 loose: rule.loose,
                 answers: !rule.answer.is_empty(),
                 bridge: false,
@@ -159,6 +160,8 @@ impl Compiler<'_, '_> {
             if !rule.reason.is_empty() {
                 self.roles(std::slice::from_ref(&rule.reason), Role::Reason(number));
             }
+            let details = self.fields(&rule.detail);
+            self.plan.details.extend(details);
             self.plan.endings.push(Ending {
                 codes: boxed(&rule.code),
                 verdict: match rule.outcome {
@@ -178,7 +181,8 @@ impl Compiler<'_, '_> {
                 3 => How::Sum,
                 _ => How::Replace,
             };
-            let (places, key) = (self.places(&rule.field), self.namespace(&rule.key));
+            let number = self.plan.folds.len() as u16;
+            let (places, key) = (self.roles(&rule.field, Role::Fold(number)), self.namespace(&rule.key));
             self.plan.folds.push(Fold { places, how, key });
         }
     }
@@ -209,6 +213,10 @@ impl Compiler<'_, '_> {
 
 fn named<'a>(names: impl Iterator<Item = &'a str>, from: usize, name: &str) -> Option<u16> {
     names.enumerate().skip(from).find(|(_, n)| *n == name).map(|(at, _)| at as u16)
+}
+
+fn offer(rule: &rules::Offer) -> Offer {
+    Offer { open: rule.open.as_str().into(), answer: rule.answer.as_str().into() }
 }
 
 fn pair(rule: &rules::Match) -> Match {

@@ -1,12 +1,14 @@
 //! One walk over a message, by which all rules find what they look for.
 //! Never goes where no rule does.
 
-use crate::dialect::{Part, Plan, Role};
+use smallvec::SmallVec;
+
+use crate::dialect::{How, Offer, Part, Plan, Role};
 use crate::message::{self, Node, NodeKind, Tree};
 use crate::schema::{Encoding, FieldId, Kind, Schema, TypeId};
 
 use super::super::{IdValue, hex};
-use super::{Agree, BlobPart, Digest, Occurrence, Piece, branch, child, name_of};
+use super::{Agree, BlobPart, BlobRef, Digest, Folded, Occurrence, Piece, Title, branch, child, name_of};
 
 /// Longest text of a title, in bytes.
 const MAX_TITLE: usize = 400;
@@ -38,6 +40,7 @@ pub(super) struct Walk<'a> {
     undecided: Vec<(u32, u16)>,
     opens: Vec<(u32, u16, bool)>,
     pieces: Vec<(u32, Piece)>,
+    folds: Vec<(u32, Folded)>,
     blobs: Vec<(u32, BlobPart)>,
     reasons: Vec<(u16, Box<str>)>,
     pub(super) out: Digest,
@@ -57,6 +60,7 @@ impl<'a> Walk<'a> {
             undecided: Vec::new(),
             opens: Vec::new(),
             pieces: Vec::new(),
+            folds: Vec::new(),
             blobs: Vec::new(),
             reasons: Vec::new(),
             out: Digest::default(),
@@ -114,18 +118,24 @@ impl<'a> Walk<'a> {
             }
         }
         if plan.matcher.has(field.ty) {
-            self.reference(node, field);
+            self.reference(node, parent, field);
         }
     }
 
     /// A field that refers to content.
-    fn reference(&mut self, node: &Node, field: FieldId) {
+    fn reference(&mut self, node: &Node, parent: u32, field: FieldId) {
         let Some(number) = self.schema.field_plan(field).and_then(|f| f.annotation.nested) else { return };
         let blob = self.schema.nested(number).is_some_and(|n| n.encoding == Encoding::Blob);
         if blob && node.kind == NodeKind::Bytes {
             let id = node.bytes(self.payload);
-            if id.len() == 32 && !self.out.refs.iter().any(|(known, n)| **known == *id && *n == number) {
-                self.out.refs.push((id.into(), number));
+            if id.len() != 32 {
+                return;
+            }
+            let length = self.plan.length_of(field).and_then(|index| child(self.tree, parent, index));
+            let length = length.map(|(_, n)| n.bits).filter(|length| *length > 0);
+            let new = BlobRef { id: id.into(), nested: number, length };
+            if !self.out.refs.contains(&new) {
+                self.out.refs.push(new);
             }
         }
     }
@@ -158,13 +168,18 @@ impl<'a> Walk<'a> {
             Role::LevelOpen(level) => self.opens.push((at, level, true)),
             Role::LevelClose(level) => self.opens.push((at, level, false)),
             Role::Title(level, rank) => {
+                let set = branch(self.schema, self.tree, at).filter(|_| node.kind == NodeKind::Message);
+                if let Some(set) = set {
+                    let name = name_of(self.schema, set).into();
+                    self.out.titles.push(Title { level, rank, text: name, is_name: true });
+                }
                 let text = self.text(node);
                 let mut end = text.len().min(MAX_TITLE);
                 while !text.is_char_boundary(end) {
                     end -= 1;
                 }
                 if end > 0 {
-                    self.out.titles.push((level, rank, text[..end].into()));
+                    self.out.titles.push(Title { level, rank, text: text[..end].into(), is_name: false });
                 }
             }
             Role::Measure(measure) => {
@@ -175,6 +190,7 @@ impl<'a> Walk<'a> {
             Role::Since(measure) => self.out.since.push(measure),
             Role::Until(measure) => self.out.until.push(measure),
             Role::Piece(stream) => self.piece(stream, at, node, parent, field),
+            Role::Fold(fold) => self.fold(fold, at, node, field),
             Role::Break(stream) => self.out.breaks.push(stream),
             Role::Pulse(pulse) => self.out.pulse = Some(pulse),
             Role::ContentId(content) => self.blob(content, parent, node, true),
@@ -194,6 +210,7 @@ impl<'a> Walk<'a> {
         let names = self.plan.lifelines.get(usize::from(lifeline)).map_or(&[][..], |l| &l.agree);
         let agree = names.iter().map(|name| self.agree(at, name)).collect();
         let path = message::path_of(self.schema, tree, self.payload, at).into();
+        let offers = self.offers(lifeline, part, at);
         let occurrence = Occurrence {
             lifeline,
             part,
@@ -204,9 +221,23 @@ impl<'a> Walk<'a> {
             agree,
             aborted: false,
             undecided: None,
+            offers,
             path,
         };
         self.parts.push((at, occurrence));
+    }
+
+    /// Of each offer, whether an opening makes it, or how often an answer takes it up.
+    fn offers(&self, lifeline: u16, part: Part, at: u32) -> SmallVec<[u32; 1]> {
+        let offers = self.plan.lifelines.get(usize::from(lifeline)).map_or(&[][..], |l| &l.offers);
+        let count = |offer: &Offer| {
+            let name = if part == Part::Open { &offer.open } else { &offer.answer };
+            let index = self.tree.type_of(at).and_then(|ty| self.schema.ty(ty).field_by_name(name));
+            let set = index.map(|i| self.tree.children(at).filter(move |(_, n)| n.field == i));
+            let set = set.into_iter().flatten();
+            set.filter(|(_, n)| part != Part::Open || n.bits != 0).count() as u32
+        };
+        offers.iter().map(count).collect()
     }
 
     fn agree(&self, at: u32, name: &str) -> Option<Agree> {
@@ -233,6 +264,19 @@ impl<'a> Walk<'a> {
         if wanted && !text.is_empty() {
             self.pieces.push((at, Piece { stream, key: None, text: text.into() }));
         }
+    }
+
+    /// A value of a fold; of one that replaces what was, only where it stands.
+    fn fold(&mut self, fold: u16, at: u32, node: &Node, field: FieldId) {
+        let how = self.plan.folds.get(usize::from(fold)).map(|f| f.how);
+        let text = if how == Some(How::Append) { self.text(node) } else { "".into() };
+        let number = if how == Some(How::Sum) { self.number(node, field).unwrap_or_default() } else { 0.0 };
+        let around = self.open.windows(2).filter_map(|pair| {
+            let [outer, inner] = pair else { return None };
+            Some(FieldId { ty: outer.ty?, index: self.tree.node(inner.node)?.field })
+        });
+        let path = around.chain([field]).collect();
+        self.folds.push((at, Folded { fold, path, key: None, text: text.into(), number }));
     }
 
     fn blob(&mut self, content: u16, parent: u32, node: &Node, is_id: bool) {
@@ -310,6 +354,11 @@ impl<'a> Walk<'a> {
             let key = plan.streams.get(usize::from(piece.stream)).and_then(|s| s.key);
             piece.key = key.and_then(|n| self.id_at(n, at));
             out.pieces.push(piece);
+        }
+        for (at, mut folded) in std::mem::take(&mut self.folds) {
+            let key = plan.folds.get(usize::from(folded.fold)).and_then(|f| f.key);
+            folded.key = key.and_then(|n| self.id_at(n, at));
+            out.folds.push(folded);
         }
         for (ending, reason) in std::mem::take(&mut self.reasons) {
             if let Some((_, slot)) = out.endings.iter_mut().find(|(e, _)| *e == ending) {

@@ -78,6 +78,7 @@ fn payload(
             let mut logged = frame::logged(&frame);
             logged.conn = Some(place.conn.clone());
             logged.stream = Some(place.stream);
+            logged.shared_time = logged.time.is_none();
             logged.time = logged.time.or(times.1);
             logged.at = place.at;
             logged.rpc = logged.rpc.or_else(|| rpc.clone());

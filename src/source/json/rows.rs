@@ -173,6 +173,7 @@ impl Session {
             headers.get("connect-content-encoding").or_else(|| headers.get("grpc-encoding"))
         });
         sink.out.push_back(Record::Logged(Logged {
+            shared_time: false,
             conn: Some(session(name, conns, sink)),
             stream: None,
             time: time(m),

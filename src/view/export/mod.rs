@@ -4,8 +4,11 @@
 pub mod html;
 pub mod mermaid;
 pub mod otlp;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 pub mod perfetto;
 mod story;
+pub mod tables;
 
 use std::sync::Arc;
 
@@ -44,6 +47,8 @@ pub struct Frame {
     pub length: u64,
     /// Bytes of the payload as it was sent.
     pub wire: u64,
+    /// Where it begins in the capture file, where that has a meaning.
+    pub at: Option<u64>,
     /// Whether it was compressed.
     pub compressed: bool,
     /// Whether five bytes of envelope came before it.
@@ -82,6 +87,7 @@ impl Frame {
             message_type: item.decoded.message_type.clone(),
             length: item.decoded.wire_length.unwrap_or(frame.length),
             wire: frame.payload.len() as u64,
+            at: frame.at,
             compressed: frame.compressed,
             enveloped: frame.flags.is_some(),
             label,
@@ -160,7 +166,8 @@ impl Story<'_> {
 
     /// Whether stages of a level are runs.
     pub fn is_run(&self, stage: &Stage) -> bool {
-        self.plan.levels.get(usize::from(stage.level)).is_some_and(|l| !l.methods.is_empty())
+        stage.merged.is_none()
+            && self.plan.levels.get(usize::from(stage.level)).is_some_and(|l| !l.methods.is_empty())
     }
 
     /// The earliest time of all.

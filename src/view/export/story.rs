@@ -66,7 +66,9 @@ impl<'a> Story<'a> {
         if run.points_to.is_empty() {
             return None;
         }
-        let is_it = |s: &Stage| self.is_run(s) && s.id.as_ref().is_some_and(|id| run.points_to.contains(id));
+        let is_it = |s: &Stage| {
+            self.is_run(s) && s.id.as_ref().is_some_and(|id| run.points_to.iter().any(|to| to.id == *id))
+        };
         self.model.stages.iter().position(is_it).map(|at| at as u32)
     }
 

@@ -67,7 +67,7 @@ impl Walk<'_> {
                 }
                 push_clean(&mut self.out.name, key);
             }
-            let field = |key: &str| plan.and_then(|p| p.field(p.field_by_name(key)?));
+            let field = |key: &str| plan.and_then(|p| named(p, key));
             around.extend(members.iter().filter(|(k, _)| *k != key).map(|(k, v)| (k, v, field(k))));
             ty = field(key).and_then(|f| f.kind.message());
             members = inside;
@@ -79,7 +79,7 @@ impl Walk<'_> {
             self.pair(key, value, *field);
         }
         let plan = ty.map(|ty| self.schema.ty(ty));
-        let field = |key: &str| plan.and_then(|p| p.field(p.field_by_name(key)?));
+        let field = |key: &str| plan.and_then(|p| named(p, key));
         let is_name =
             |key: &str| field(key).is_some_and(|f| f.kind == Kind::String && f.annotation.id.is_some());
         let order = |(key, value): &(&String, &Value)| (is_name(key), !is_plain(value));
@@ -141,7 +141,7 @@ impl Walk<'_> {
                     }
                     push_clean(&mut self.out.says, key);
                     self.out.says.push('=');
-                    self.value(value, plan.and_then(|p| p.field(p.field_by_name(key)?)));
+                    self.value(value, plan.and_then(|p| named(p, key)));
                 }
                 self.out.says.push('}');
             }
@@ -174,7 +174,7 @@ fn next<'v>(
     let Some(plan) = plan else {
         return inside.next().filter(|_| members.len() == 1).map(|(key, value)| (key, value, true));
     };
-    let field = |key: &str| plan.field(plan.field_by_name(key)?);
+    let field = |key: &str| named(plan, key);
     let inside: Vec<_> = inside.filter(|(key, _)| field(key).is_some_and(|f| !f.is_many())).collect();
     // A oneof among many other fields is one of the things that a message says, not what it is.
     let decides = |plan: &TypePlan, oneof: u16| {
@@ -195,6 +195,11 @@ fn next<'v>(
         _ => inside.first().filter(|_| members.len() == 1),
     };
     only.map(|(key, value)| (*key, *value, false))
+}
+
+/// A member's field, whichever of its names the record uses.
+fn named<'p>(plan: &'p TypePlan, key: &str) -> Option<&'p FieldPlan> {
+    plan.field(plan.field_by_name(key).or_else(|| plan.field_by_json_name(key))?)
 }
 
 fn is_plain(value: &Value) -> bool {

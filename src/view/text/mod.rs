@@ -6,6 +6,7 @@ mod head;
 mod hex;
 pub mod label;
 mod short;
+pub mod state;
 pub mod timeline;
 pub(crate) mod tree;
 

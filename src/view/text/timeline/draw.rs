@@ -7,7 +7,7 @@ use std::fmt::Write;
 use colored::Colorize;
 
 use crate::base::text::{clean, cut};
-use crate::base::{Finding, Severity, Timestamp};
+use crate::base::{Code, Finding, Severity, Timestamp};
 use crate::dialect::{Plan, Take, Unit};
 use crate::pdu::Side;
 use crate::session::{EndingKind, IdValue, Link, LinkState, Model, Notice, Outcome, Stage};
@@ -17,6 +17,8 @@ use super::layout::Tree;
 
 /// Nothing for this long is said, in nanoseconds.
 const SILENCE: i64 = 5_000_000_000;
+/// Room that a line needs for what it is and says; what came along is left out for it.
+const NARROW: usize = 30;
 /// A pulse that stays out for this many times its usual time is said.
 const MISSED: i64 = 3;
 
@@ -27,6 +29,8 @@ pub(super) struct Drawing<'a, 'o> {
     pub answers: HashMap<u64, &'a Link>,
     pub notices: BTreeMap<u64, Vec<&'a Notice>>,
     pub outcomes: HashMap<u32, &'a Outcome>,
+    /// How often each finding of a frame comes again; gone once it is said.
+    pub repeats: HashMap<(Code, String), u64>,
     pub width: usize,
     pub digits: usize,
     pub out: &'o mut String,
@@ -78,8 +82,15 @@ impl<'a> Drawing<'a, '_> {
         let Some(stage) = self.model.stages.get(run as usize) else { return };
         let mut state = State { began: stage.first.time, base, ..State::default() };
         let mut title = self.named(stage);
-        if let Some(other) = stage.points_to.first() {
-            let _ = write!(title, " of {}", short_id(other));
+        for (at, other) in stage.points_to.iter().take(2).enumerate() {
+            let id = short_id(&other.id);
+            let level = self.plan.levels.get(usize::from(stage.level)).map_or("", |l| &l.name);
+            match title.strip_prefix(level).filter(|_| at == 0 && !other.name.is_empty()) {
+                // What it is to the other says more than that it is a run.
+                Some(rest) => title = format!("{}{rest} of {id}", other.name),
+                None if at == 0 => title = format!("{title} of {id}"),
+                None => title = format!("{title}, {} of {id}", other.name),
+            }
         }
         if let Some(around) =
             stage.parent.and_then(|p| self.model.stages.get(p as usize)).filter(|_| base > 0)
@@ -181,6 +192,9 @@ impl<'a> Drawing<'a, '_> {
 
     fn named(&self, stage: &Stage) -> String {
         let mut title = self.plan.levels.get(usize::from(stage.level)).map_or("", |l| &l.name).to_owned();
+        if let Some(kind) = &stage.kind {
+            let _ = write!(title, " {}", clean(kind));
+        }
         if let Some(id) = &stage.id {
             let _ = write!(title, " {}", short_id(id));
         }
@@ -208,6 +222,7 @@ impl<'a> Drawing<'a, '_> {
         let ended = stage.closed.or(Some(stage.last)).and_then(|m| m.time);
         if let Some(lasted) = since(stage.first.time, ended).filter(|_| stage.first.frame != stage.last.frame)
             && lasted != "0.000"
+            && !lasted.starts_with('-')
         {
             let _ = write!(head, " · {lasted} s");
         }
@@ -273,6 +288,12 @@ impl<'a> Drawing<'a, '_> {
         {
             let _ = write!(tail, " ↩#{asked}");
         }
+        let came = self.answers.get(&first.frame).filter(|l| l.responses.first() == Some(&first.frame));
+        let brought = came.into_iter().flat_map(|l| &l.brought);
+        let brought: String = brought.map(|(field, count)| format!(" +{count} {}", clean(field))).collect();
+        if tail.chars().count() + brought.chars().count() + NARROW <= self.room(depth) {
+            tail.push_str(&brought);
+        }
         if answer.is_some() {
             tail.push_str(" ✓");
         }
@@ -305,8 +326,18 @@ impl<'a> Drawing<'a, '_> {
             .filter(|frame| self.notices.contains_key(frame))
             .collect();
         self.told(&mine, depth + 1);
-        for entry in group {
-            entry.findings.iter().for_each(|finding| self.finding(finding, depth + 1));
+        for finding in group.iter().flat_map(|entry| &entry.findings) {
+            // What is wrong with a stream shows in many of its frames: said in full once.
+            let key = (finding.code, finding.text.clone());
+            let more = self.repeats.remove(&key);
+            match more {
+                Some(0) => self.finding(finding, depth + 1),
+                Some(more) => {
+                    let text = format!("{} (and in {more} more frames)", finding.text);
+                    self.finding(&Finding { text, ..finding.clone() }, depth + 1);
+                }
+                None => {}
+            }
         }
     }
 

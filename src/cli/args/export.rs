@@ -1,0 +1,48 @@
+//! The arguments of `export`.
+//! Never more than what is typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{InputOptions, OutputOptions, SchemaOptions};
+
+/// `export`.
+#[derive(Args, Debug)]
+pub struct Export {
+    /// Capture files or folders; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What to write
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: ExportTo,
+    /// Write into this file [default: standard output]
+    #[arg(short = 'o', long, value_name = "OUT")]
+    pub output_file: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub schema: SchemaOptions,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// What `export` writes.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportTo {
+    /// A report for a browser, in one file
+    Html,
+    /// A trace for ui.perfetto.dev and Chrome (JSON)
+    Perfetto,
+    /// A sequence diagram for a README or an issue
+    Mermaid,
+    /// Spans for Jaeger, Tempo or a collector (OpenTelemetry's JSON)
+    Otlp,
+    /// Tables for DuckDB, pandas or Spark, a file each in the folder -o
+    Parquet,
+    /// The packets, with findings as comments that Wireshark shows; needs --show-secrets
+    Pcapng,
+}
