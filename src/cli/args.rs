@@ -415,6 +415,9 @@ pub struct InputOptions {
     /// Deepest nesting of messages
     #[arg(long, value_name = "N")]
     pub max_depth: Option<usize>,
+    /// Any other limit by its name in docs/LIMITS.md, as max_connections=100
+    #[arg(long = "limit", value_name = "NAME=VALUE")]
+    pub limits: Vec<String>,
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
@@ -547,7 +550,7 @@ pub enum Expand {
 }
 
 /// Reads `4096`, `64K`, `16M`, `1GiB`.
-fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: u64 = digits
         .parse()

@@ -10,6 +10,7 @@ mod exit;
 mod expression;
 mod jq;
 mod pager;
+mod private;
 mod records;
 mod report;
 mod screen;
@@ -33,10 +34,13 @@ pub fn run() -> ExitCode {
     let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let failed = error.use_stderr();
-            // Nothing can be done where the message itself cannot be written.
+            if error.use_stderr() {
+                report::usage(&error);
+                return Exit::Unusable.into();
+            }
+            // Help. Nothing can be done where it cannot be written.
             let _ = error.print();
-            return if failed { Exit::Unusable } else { Exit::Done }.into();
+            return Exit::Done.into();
         }
     };
     let result = settings(&mut cli).and_then(|settings| {

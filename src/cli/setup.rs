@@ -99,7 +99,7 @@ pub fn decoding(schemas: &SchemaOptions, input: &InputOptions) -> Result<Config>
     Ok(Config {
         schema,
         plan,
-        limits: limits(input),
+        limits: limits(input)?,
         as_type,
         map,
         encoding: input.encoding.as_ref().map(|e| e.to_ascii_lowercase()),
@@ -140,12 +140,12 @@ pub fn source(input: &InputOptions) -> Result<source::Options> {
         typed: input.as_type.is_some(),
         follow: input.follow,
         stop: None,
-        limits: limits(input),
+        limits: limits(input)?,
         conns: ConnIds::default(),
     })
 }
 
-fn limits(input: &InputOptions) -> Limits {
+fn limits(input: &InputOptions) -> Result<Limits> {
     let mut limits = Limits::default();
     if let Some(max) = input.max_frame {
         limits.max_frame = max;
@@ -156,7 +156,20 @@ fn limits(input: &InputOptions) -> Limits {
     if let Some(max) = input.max_depth {
         limits.max_depth = max;
     }
-    limits
+    for rule in &input.limits {
+        let parts = rule.split_once('=').and_then(|(name, value)| Some((name, args::size(value).ok()?)));
+        let Some((name, value)) = parts else {
+            bail!("--limit: expected NAME=VALUE, found '{}'", clean(rule));
+        };
+        let name = name.replace('-', "_");
+        if !limits.set(&name, value) {
+            let near = nearest(&name, Limits::NAMES.iter().copied())
+                .map(|n| format!("; did you mean '{n}'?"))
+                .unwrap_or_default();
+            bail!("--limit: no limit '{}'{near} (known: {})", clean(&name), Limits::NAMES.join(" "));
+        }
+    }
+    Ok(limits)
 }
 
 /// The type of a name, or a message with the nearest known one.

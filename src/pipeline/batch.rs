@@ -273,7 +273,7 @@ impl Driver<'_> {
         self.summary.count(findings);
         for mut finding in findings.drain(..) {
             if !self.config.show_secrets {
-                mask(&mut finding);
+                mask(self.config.schema.secrets(), &mut finding);
             }
             sink.finding(name, &finding);
         }
@@ -325,6 +325,7 @@ impl Driver<'_> {
                 frame: &job.frame,
                 decoded: &decoded,
                 show_secrets: config.show_secrets,
+                secrets: config.schema.secrets(),
             };
             let mut rendered = Vec::new();
             render(&item, job, &mut rendered);

@@ -94,6 +94,7 @@ impl Worker {
                 frame: &job.frame,
                 decoded: &decoded,
                 show_secrets: config.show_secrets,
+                secrets: config.schema.secrets(),
             };
             filter.matches(&config.schema, &Seen::new(&item, canonical))
         });
@@ -178,7 +179,7 @@ impl Worker {
         let carried = decoded.carrier.is_some();
         decoded.findings.extend(new.into_iter().map(|f| place(f, base, carried)));
         if !config.show_secrets {
-            decoded.findings.iter_mut().for_each(mask);
+            decoded.findings.iter_mut().for_each(|finding| mask(config.schema.secrets(), finding));
         }
         self.ids(config, job, &mut decoded);
         decoded
@@ -201,7 +202,7 @@ impl Worker {
         }
         let Some(ty) = job.typed.ty else {
             if json {
-                message::status::free_json(&payload, options, &mut decoded.message, findings);
+                message::status::free_json(&config.schema, &payload, options, &mut decoded.message, findings);
             } else {
                 message::decode(&config.schema, None, &payload, &config.limits, &mut self.tree, findings);
                 message::json::write(
@@ -224,7 +225,13 @@ impl Worker {
                 }
                 None => {
                     decoded.message_type = Some(Arc::from(&*config.schema.ty(ty).name));
-                    message::status::free_json(&payload, options, &mut decoded.message, findings);
+                    message::status::free_json(
+                        &config.schema,
+                        &payload,
+                        options,
+                        &mut decoded.message,
+                        findings,
+                    );
                     decoded.payload = payload;
                     return;
                 }
@@ -251,7 +258,7 @@ impl Worker {
         }
         // What ends up in findings and headings is hidden here; running text is where it is joined.
         let masked = |text: &mut Box<str>| {
-            if let Some(hidden) = secret::mask_text(text) {
+            if let Some(hidden) = config.schema.secrets().mask_text(text) {
                 *text = hidden.into();
             }
         };
@@ -573,9 +580,9 @@ fn members(
 }
 
 /// Hides credentials that a finding quotes.
-pub fn mask(finding: &mut Finding) {
+pub fn mask(secrets: &secret::Rules, finding: &mut Finding) {
     for text in [Some(&mut finding.text), finding.path.as_mut()].into_iter().flatten() {
-        if let Some(hidden) = secret::mask_text(text) {
+        if let Some(hidden) = secrets.mask_text(text) {
             *text = hidden;
         }
     }

@@ -5,11 +5,12 @@ use std::cell::OnceCell;
 
 use serde_json::Value as Json;
 
+use crate::base::secret::Rules;
 use crate::dialect::{Plan, Unit};
 use crate::pdu::{Frame, Head, Role, Side, Start};
 use crate::query::{self, Field, Filter, Group, Meta, Names, Record, Stage, Value};
 use crate::schema::{Schema, TypeId};
-use crate::view::redact::{header_value, url};
+use crate::view::redact::{header_value, host, url};
 use crate::view::{Decoded, IdValue, Item};
 
 use super::{Config, Job};
@@ -36,7 +37,7 @@ pub struct Seen<'a> {
     capture: &'a str,
     frame: &'a Frame,
     decoded: &'a Decoded,
-    show_secrets: bool,
+    hides: Option<&'a Rules>,
     /// The message in canonical form, where `decoded` has it in another.
     canonical: Option<&'a [u8]>,
     message: OnceCell<Option<Json>>,
@@ -51,7 +52,7 @@ impl<'a> Seen<'a> {
             capture: item.capture,
             frame: item.frame,
             decoded: item.decoded,
-            show_secrets: item.show_secrets,
+            hides: item.hides(),
             canonical,
             message: OnceCell::new(),
         }
@@ -88,8 +89,10 @@ impl<'a> Seen<'a> {
                 };
                 match meta {
                     Meta::HttpMethod => text(method.as_deref()),
-                    Meta::HttpHost => text(authority.as_deref()),
-                    _ => text(path.as_deref().map(|p| url(p, self.show_secrets)).as_deref()),
+                    Meta::HttpHost => {
+                        text(authority.as_deref().map(|a| host(a, self.hides.is_none())).as_deref())
+                    }
+                    _ => text(path.as_deref().map(|p| url(self.hides, p)).as_deref()),
                 }
             }
             Meta::FindingCode => {
@@ -180,7 +183,7 @@ impl<'a> Seen<'a> {
         let Some(head) = self.head() else { return };
         let wanted =
             head.headers.fields.iter().filter(|h| name.is_none_or(|n| h.name.eq_ignore_ascii_case(n)));
-        let mut values = wanted.map(|h| header_value(&h.name, &h.value, self.show_secrets));
+        let mut values = wanted.map(|h| header_value(self.hides, &h.name, &h.value));
         let _ = values.all(|value| visit(Value::Text(&value)));
     }
 }
@@ -220,6 +223,7 @@ pub(super) fn decide(
         frame: &job.frame,
         decoded,
         show_secrets: config.show_secrets,
+        secrets: config.schema.secrets(),
     };
     filter.decide(&config.schema, &Seen::new(&item, None), stage)
 }

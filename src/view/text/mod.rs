@@ -24,6 +24,9 @@ use super::Item;
 pub use hex::dump;
 pub use short::message as short;
 
+/// Bytes of one payload that a dump shows, at most: nobody reads more, and a dump is five times as long.
+const MAX_DUMP: usize = 1 << 20;
+
 /// How times are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeStyle {
@@ -91,7 +94,12 @@ pub fn write(item: &Item<'_>, schema: &Schema, layout: &Layout, clock: Clock, ou
         tree::write(item, schema, out);
     }
     if layout.hex {
-        dump(&item.decoded.payload, &tree::secret_spans(item, schema), 8, out);
+        let payload = &item.decoded.payload;
+        let shown = payload.get(..MAX_DUMP).unwrap_or(payload);
+        dump(shown, &tree::secret_spans(item, schema), 8, out);
+        if shown.len() < payload.len() {
+            let _ = writeln!(out, "{:8}… {} more bytes", "", payload.len() - shown.len());
+        }
     }
 }
 
