@@ -52,6 +52,8 @@ pub struct Limits {
     pub max_blobs: usize,
     /// Content of blobs that is kept, in bytes.
     pub max_blob_bytes: u64,
+    /// Longest input from a pipe that is kept where it has to be read twice, in bytes.
+    pub max_kept: u64,
     /// Frames that an export holds; it says how many it left out.
     pub max_export_frames: usize,
     /// Bytes of one payload that a report shows.
@@ -86,6 +88,7 @@ impl Default for Limits {
             max_text: 64 << 20,
             max_blobs: 65_536,
             max_blob_bytes: 64 << 20,
+            max_kept: 1 << 30,
             max_export_frames: 1_000_000,
             max_report_payload: 16 << 10,
             max_report: 64 << 20,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use anyhow::Result;
 
-use rpcshark::dialect::Plan;
+use rpcshark::dialect::{Plan, Unit};
 use rpcshark::query::{Filter, Names};
 use rpcshark::schema::Schema;
 
@@ -31,7 +31,6 @@ pub enum Moment {
     /// As soon as the frame is decoded.
     Frame,
     /// After the whole capture.
-    #[allow(dead_code, reason = "for the commands that look at whole sessions")]
     Session,
 }
 
@@ -51,7 +50,12 @@ pub fn filter(text: &str, schema: &Schema, plan: &Plan, moment: Moment) -> Resul
         text: error.text,
         help: error.help,
     };
-    let filter = Filter::new(text, Names { schema, ids: &ids, carrier: &carrier }).map_err(named)?;
+    let pairs: Vec<&str> = plan.lifelines.iter().map(|l| &*l.name).collect();
+    let counted = plan.measures.iter().filter(|m| m.unit == Unit::Tokens);
+    let tokens: Vec<&str> = counted.map(|m| &*m.name).collect();
+    let whole = moment == Moment::Session;
+    let names = Names { schema, ids: &ids, carrier: &carrier, pairs: &pairs, tokens: &tokens, whole };
+    let filter = Filter::new(text, names).map_err(named)?;
     match filter.later() {
         Some(error) if moment == Moment::Frame => Err(named(error).into()),
         _ => Ok(filter),

@@ -10,6 +10,7 @@ mod exit;
 mod expression;
 mod jq;
 mod pager;
+mod records;
 mod report;
 mod setup;
 mod terminal;

@@ -56,6 +56,10 @@ pub trait Sink {
     fn correlated(&mut self, _frame: &Correlated<'_>) -> io::Result<bool> {
         Ok(true)
     }
+    /// Takes events of a frame that is not wanted itself.
+    fn events(&mut self, _events: &[Event]) -> io::Result<bool> {
+        Ok(true)
+    }
     /// The captures are at their end: the last events, and the session as a whole.
     fn finished(&mut self, _session: &Session<'_>, _events: &[Event]) -> io::Result<()> {
         Ok(())

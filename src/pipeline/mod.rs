@@ -8,6 +8,7 @@
 
 mod annotate;
 mod batch;
+mod chosen;
 mod decode;
 mod feed;
 mod filter;
@@ -15,6 +16,7 @@ mod joins;
 mod logged;
 mod named;
 mod typing;
+mod verdicts;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,8 +30,10 @@ use crate::view::Item;
 
 pub use annotate::{Annotated, Comments, annotate};
 pub use batch::{Correlated, Sink, Summary, run};
+pub use chosen::Chosen;
 pub use feed::Feed;
 pub use filter::Seen;
+pub use verdicts::{Frames, Verdicts};
 
 /// How far encodings inside fields are opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

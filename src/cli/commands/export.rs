@@ -88,6 +88,8 @@ pub fn run(args: Export) -> Result<Exit> {
 /// Options that shape records shape nothing here.
 fn refuse(output: &OutputOptions) -> Result<()> {
     let given = [
+        (output.filter.is_some(), "--filter"),
+        (output.jq.is_some(), "--jq"),
         (output.format.is_some(), "--format"),
         (!output.fields.is_empty(), "-e"),
         (output.limit.is_some(), "-c"),
