@@ -67,7 +67,10 @@ impl Running {
             // What has not come while so many others did is lost, or was sent before the capture began.
             while let Some((first, _)) = run.early.first_key_value() {
                 let first = *first;
-                if first > run.next && run.highest.saturating_sub(first) < in_flight && run.early.len() < MAX_HELD {
+                if first > run.next
+                    && run.highest.saturating_sub(first) < in_flight
+                    && run.early.len() < MAX_HELD
+                {
                     break;
                 }
                 run.next = run.next.max(first.saturating_add(1));

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 
 use rpcshark::base::secret;
 use rpcshark::dialect::Plan;
-use rpcshark::session::running::Said;
 use rpcshark::session::IdValue;
+use rpcshark::session::running::Said;
 
 use super::lines;
-use crate::cli::commands::correlated::Out;
+use crate::cli::records::Out;
 
 /// Bytes that are held back of one text, at most.
 const MAX_HELD: usize = 1 << 20;
@@ -31,7 +31,14 @@ pub struct Live {
 
 impl Live {
     /// Takes a piece and prints what is safe to.
-    pub fn take(&mut self, out: &mut Out, plan: &Plan, said: &Said, show_secrets: bool, several: bool) -> io::Result<()> {
+    pub fn take(
+        &mut self,
+        out: &mut Out,
+        plan: &Plan,
+        said: &Said,
+        show_secrets: bool,
+        several: bool,
+    ) -> io::Result<()> {
         let voice = (said.run, said.stream, said.key.clone());
         let at = match self.held.iter().position(|(v, _)| *v == voice) {
             Some(at) => at,
@@ -58,7 +65,14 @@ impl Live {
     }
 
     /// A run is over: what was held back of it is printed.
-    pub fn finish(&mut self, out: &mut Out, plan: &Plan, run: u32, show_secrets: bool, several: bool) -> io::Result<()> {
+    pub fn finish(
+        &mut self,
+        out: &mut Out,
+        plan: &Plan,
+        run: u32,
+        show_secrets: bool,
+        several: bool,
+    ) -> io::Result<()> {
         let (own, rest) = std::mem::take(&mut self.held).into_iter().partition(|((r, ..), _)| *r == run);
         self.held = rest;
         let own: Vec<(Voice, String)> = own;
@@ -87,7 +101,8 @@ impl Live {
         }
         if self.last.as_ref() != Some(voice) {
             self.close(out)?;
-            let other = self.last.as_ref().is_some_and(|(run, stream, _)| (*run, *stream) != (voice.0, voice.1));
+            let other =
+                self.last.as_ref().is_some_and(|(run, stream, _)| (*run, *stream) != (voice.0, voice.1));
             if other || several && self.last.is_none() {
                 let name = plan.streams.get(usize::from(voice.1)).map_or("", |s| &s.name);
                 let gap = if self.any { "\n" } else { "" };
@@ -115,7 +130,9 @@ fn settled(text: &str) -> usize {
     while !text.is_char_boundary(end) {
         end += 1;
     }
-    if let Some(begin) = text.rfind("-----BEGIN").filter(|b| !text.get(*b..).unwrap_or_default().contains("-----END")) {
+    if let Some(begin) =
+        text.rfind("-----BEGIN").filter(|b| !text.get(*b..).unwrap_or_default().contains("-----END"))
+    {
         end = end.min(begin);
     }
     // A member's value, or a header's, may stand on the next line.
