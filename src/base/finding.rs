@@ -104,6 +104,7 @@ catalogue! {
     RunError "run.error" Warning "The run ended with an error."
     RunCutOff "run.cut-off" Warning "The run's stream was closed or reset without an end."
     RunUnfinished "run.unfinished" Warning "The run's stream ended cleanly before its turn did."
+    RunJoined "run.joined" Note "A stream that nothing names was joined to a run by the ids inside."
     NetGap "net.gap" Warning "Bytes of a connection are missing from the capture."
     NetOverlap "net.overlap" Warning "A segment was sent again with other bytes."
     NetTlsNoKey "net.tls-no-key" Warning "A TLS connection cannot be decrypted with the keys at hand."

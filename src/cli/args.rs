@@ -1,19 +1,22 @@
 //! The command line as typed.
 //! Never looks at the environment, a file or the terminal; `setup` settles all that.
 
+mod diff;
 mod export;
-mod timeline;
+mod runs;
+mod view;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-
 use clap_complete::ArgValueCompleter;
-pub use export::{Export, ExportTo};
 
 use super::completion;
 
-pub use timeline::Timeline;
+pub use diff::Diff;
+pub use export::{Export, ExportTo};
+pub use runs::{Blobs, Check, Follow, Timeline};
+pub use view::View;
 
 /// Inspect captured Connect, gRPC and gRPC-Web traffic.
 ///
@@ -97,6 +100,16 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Say what is known of a protocol, and what is not
     Dialect(DialectArgs),
+    /// Look at a capture: frame list, message tree, bytes, timeline (see docs/VIEW.md)
+    ///
+    /// Opens at once, however long the capture: frames are read in the background and decoded as they are
+    /// shown. ? shows the keys.
+    #[command(
+        after_help = "Examples:\n  rpcshark view session.pcap\n  rpcshark view -Y 'findings.severity >= \"warning\"' session.har\n  \
+                            rpcshark view --columns frame,time,kind,message.**.path session.pcap\n  \
+                            tcpdump -U -w - | rpcshark view -"
+    )]
+    View(View),
     /// Print what a shell needs to complete options, types, kinds and codes
     #[command(
         after_help = "Examples:\n  source <(rpcshark completions bash)\n  rpcshark completions zsh > ~/.zfunc/_rpcshark\n  \
@@ -158,72 +171,6 @@ pub struct Correlate {
     pub output: OutputOptions,
 }
 
-/// `follow`.
-#[derive(Args, Debug)]
-pub struct Follow {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// What to print: text, thinking, shell, args, another of the dialect's, or all
-    #[arg(long, value_name = "NAME", default_value = "text", value_delimiter = ',')]
-    pub stream: Vec<String>,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
-/// `diff`.
-#[derive(Args, Debug)]
-pub struct Diff {
-    /// The session before: a capture or a folder; `-` is standard input
-    #[arg(value_name = "A")]
-    pub left: PathBuf,
-    /// The session after
-    #[arg(value_name = "B")]
-    pub right: PathBuf,
-    /// Count the changes by kind of message instead of showing them
-    #[arg(long)]
-    pub stat: bool,
-    /// Compare only this field and what is below it (`*` is any one step, `**` any number)
-    #[arg(long, value_name = "PATH")]
-    pub only: Vec<String>,
-    /// Leave this field and what is below it out
-    #[arg(long, value_name = "PATH")]
-    pub ignore: Vec<String>,
-    /// Normalise nothing: ids, times, keep-alives, pieces and ends as they are
-    #[arg(long)]
-    pub raw: bool,
-    /// Compare these two runs alone, by id, the beginning of an id, or number
-    #[arg(long, value_name = "ID:ID")]
-    pub run: Option<String>,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
-/// `check`.
-#[derive(Args, Debug)]
-pub struct Check {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Exit with 1 where a finding is at this level or above
-    #[arg(long, value_enum, default_value = "error", value_name = "LEVEL")]
-    pub fail_on: FailOn,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
 /// `--fail-on`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailOn {
@@ -231,29 +178,6 @@ pub enum FailOn {
     Warning,
     /// Errors
     Error,
-}
-
-/// `blobs`.
-#[derive(Args, Debug)]
-pub struct Blobs {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Only blobs whose id begins so (hex)
-    #[arg(long, value_name = "ID")]
-    pub id: Vec<String>,
-    /// Write each blob into this folder, under its id
-    #[arg(long, value_name = "DIR")]
-    pub write_to: Option<PathBuf>,
-    /// Write over files that are there
-    #[arg(long)]
-    pub force: bool,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
 }
 
 /// `encode`.
@@ -461,6 +385,9 @@ pub struct InputOptions {
     /// Deepest nesting of messages
     #[arg(long, value_name = "N")]
     pub max_depth: Option<usize>,
+    /// Any other limit by its name in docs/LIMITS.md, as max_connections=100
+    #[arg(long = "limit", value_name = "NAME=VALUE")]
+    pub limits: Vec<String>,
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
@@ -593,7 +520,7 @@ pub enum Expand {
 }
 
 /// Reads `4096`, `64K`, `16M`, `1GiB`.
-fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: u64 = digits
         .parse()

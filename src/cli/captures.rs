@@ -1,19 +1,61 @@
 //! The captures behind the files of a command line, opened one after the other.
 //! Never stops at one that cannot be used: it is told, and the rest is read.
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use bytes::Bytes;
 
 use rpcshark::base::text::clean;
 use rpcshark::source::{self, Options, Reader};
 
 use super::progress::Progress;
-use super::report;
+use super::{report, setup};
+
+/// Inputs that can be read once only, kept to be read twice.
+#[derive(Default)]
+pub struct Kept(HashMap<PathBuf, Bytes>);
+
+impl Kept {
+    /// Reads what is no regular file and no folder to its end, at most `most` bytes of each.
+    pub fn read(files: &[PathBuf], most: u64) -> Result<Self> {
+        let mut kept = HashMap::new();
+        for path in files {
+            let name = || format!("cannot read {}", setup::shown(path));
+            let input: Box<dyn Read> = match path.metadata() {
+                _ if path == Path::new("-") => Box::new(io::stdin().lock()),
+                Ok(meta) if !meta.is_file() && !meta.is_dir() => {
+                    Box::new(File::open(path).with_context(name)?)
+                }
+                _ => continue,
+            };
+            let mut bytes = Vec::new();
+            input.take(most.saturating_add(1)).read_to_end(&mut bytes).with_context(name)?;
+            if bytes.len() as u64 > most {
+                bail!(
+                    "{}: this filter reads its input twice, and a pipe of more than {} MiB is not kept: \
+                     write it to a file first",
+                    setup::shown(path),
+                    most >> 20
+                );
+            }
+            kept.insert(path.clone(), Bytes::from(bytes));
+        }
+        Ok(Self(kept))
+    }
+}
 
 /// Captures still to be read.
 pub struct Captures<'a> {
     paths: std::vec::IntoIter<PathBuf>,
     options: &'a Options,
     progress: Option<Progress>,
+    kept: Option<&'a Kept>,
+    /// Whether trouble is left for another reading to tell.
+    silent: bool,
     /// Whether one could not be used.
     pub failed: bool,
 }
@@ -21,10 +63,17 @@ pub struct Captures<'a> {
 impl<'a> Captures<'a> {
     /// Looks for captures: files as they are, folders by what is in them.
     pub fn find(files: &[PathBuf], options: &'a Options) -> Self {
+        Self::find_kept(files, options, None, false)
+    }
+
+    /// The same, some of them `kept`; `silent` where trouble is left for another reading to tell.
+    pub fn find_kept(files: &[PathBuf], options: &'a Options, kept: Option<&'a Kept>, silent: bool) -> Self {
         let mut paths = Vec::new();
         let mut failed = false;
         let told = |level: &str, error: &source::Error| {
-            report::line(&format!("{level}: {}", clean(&error.to_string())))
+            if !silent {
+                report::line(&format!("{level}: {}", clean(&error.to_string())));
+            }
         };
         for path in files {
             match source::discover(path, options) {
@@ -41,7 +90,17 @@ impl<'a> Captures<'a> {
             }
         }
         let progress = Some(Progress::start(options.taken.clone(), &paths));
-        Self { paths: paths.into_iter(), options, progress, failed }
+        Self { paths: paths.into_iter(), options, progress, kept, silent, failed }
+    }
+
+    fn open(&self, path: &Path) -> Result<Reader, source::Error> {
+        match self.kept.and_then(|kept| kept.0.get(path)) {
+            Some(bytes) => {
+                let bytes = Box::new(Cursor::new(bytes.clone()));
+                Reader::from_reader(&path.to_string_lossy(), bytes, self.options)
+            }
+            None => Reader::open(path, self.options),
+        }
     }
 }
 
@@ -54,11 +113,13 @@ impl Iterator for Captures<'_> {
                 self.progress = None;
                 return None;
             };
-            match Reader::open(&path, self.options) {
+            match self.open(&path) {
                 Ok(reader) => return Some(reader),
                 Err(error) => {
                     self.failed = true;
-                    report::line(&format!("error: {}", clean(&error.to_string())));
+                    if !self.silent {
+                        report::line(&format!("error: {}", clean(&error.to_string())));
+                    }
                 }
             }
         }

@@ -6,7 +6,8 @@ use std::ops::Range;
 use anyhow::Result;
 
 use rpcshark::dialect::Plan;
-use rpcshark::query::{Filter, Names};
+use rpcshark::pipeline;
+use rpcshark::query::Filter;
 use rpcshark::schema::Schema;
 
 /// An expression that cannot be used.
@@ -31,19 +32,11 @@ pub enum Moment {
     /// As soon as the frame is decoded.
     Frame,
     /// After the whole capture.
-    #[allow(dead_code, reason = "for the commands that look at whole sessions")]
     Session,
 }
 
 /// The display filter of an expression.
 pub fn filter(text: &str, schema: &Schema, plan: &Plan, moment: Moment) -> Result<Filter> {
-    let ids: Vec<&str> = plan.namespaces.iter().map(|n| &*n.key).collect();
-    let mut carrier = ids.clone();
-    carrier.push("other");
-    for tunnel in &plan.tunnels {
-        let order = tunnel.order.and_then(|place| schema.ty(tunnel.carrier).field(place));
-        carrier.extend(order.map(|f| &*f.name));
-    }
     let named = |error: rpcshark::query::Error| ExpressionError {
         option: "--filter",
         code: text.to_owned(),
@@ -51,7 +44,7 @@ pub fn filter(text: &str, schema: &Schema, plan: &Plan, moment: Moment) -> Resul
         text: error.text,
         help: error.help,
     };
-    let filter = Filter::new(text, Names { schema, ids: &ids, carrier: &carrier }).map_err(named)?;
+    let filter = pipeline::display_filter(text, schema, plan, moment == Moment::Session).map_err(named)?;
     match filter.later() {
         Some(error) if moment == Moment::Frame => Err(named(error).into()),
         _ => Ok(filter),

@@ -65,10 +65,16 @@ pub trait Sink {
     fn correlated(&mut self, _frame: &Correlated<'_>) -> io::Result<bool> {
         Ok(true)
     }
+    /// Takes events of a frame that is not wanted itself.
+    fn events(&mut self, _events: &[Event]) -> io::Result<bool> {
+        Ok(true)
+    }
     /// The captures are at their end: the last events, and the session as a whole.
     fn finished(&mut self, _session: &Session<'_>, _events: &[Event]) -> io::Result<()> {
         Ok(())
     }
+    /// A batch of a correlated run has been taken, and this is the session by now.
+    fn known(&mut self, _session: &Session<'_>) {}
     /// The sink has ended the run: the session as of its last frame, before it is brought to its end.
     fn stopped(&mut self, _session: &Session<'_>) -> io::Result<()> {
         Ok(())
@@ -320,7 +326,7 @@ impl Driver<'_> {
         self.summary.count(findings);
         for mut finding in findings.drain(..) {
             if !self.config.show_secrets {
-                mask(&mut finding);
+                mask(self.config.schema.secrets(), &mut finding);
             }
             sink.finding(name, &finding);
         }
@@ -377,6 +383,7 @@ impl Driver<'_> {
                     frame: &job.frame,
                     decoded: &decoded,
                     show_secrets: config.show_secrets,
+                    secrets: config.schema.secrets(),
                 };
                 render(&item, job, &mut done.rendered.bytes);
                 done.rendered.ends.push(done.rendered.bytes.len());
@@ -456,6 +463,7 @@ impl Driver<'_> {
             session.call_end(call, side, &end, &mut events);
         }
         self.early = events;
+        sink.known(session);
         Ok(true)
     }
 }

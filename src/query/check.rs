@@ -172,7 +172,10 @@ fn resolve(path: &Path, names: Names<'_>) -> Result<(Leaf, Holds), Error> {
     }
     let shown = path.show();
     let of = |info: &FieldInfo| {
-        let mut leaf = leaf(Source::Field(Field::Meta(info.meta)), info.stage);
+        // Runs have findings of their frames too.
+        let late = names.whole && info.name.starts_with("findings.");
+        let stage = if late { Stage::Later } else { info.stage };
+        let mut leaf = leaf(Source::Field(Field::Meta(info.meta)), stage);
         if let Type::Ranked(words) = info.ty {
             leaf.ranks = Some(words);
         }
@@ -204,6 +207,7 @@ fn resolve(path: &Path, names: Names<'_>) -> Result<(Leaf, Holds), Error> {
         let known = match group {
             Group::Ids => Some(names.ids),
             Group::Carrier => Some(names.carrier),
+            Group::Tokens => Some(names.tokens),
             Group::Headers => None,
         };
         let (span, text) = match path.steps.last() {

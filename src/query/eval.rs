@@ -56,10 +56,23 @@ fn join(all: &[Test], schema: &Schema, record: &dyn Record, stage: Stage, ends: 
 }
 
 fn holds(leaf: &Leaf, schema: &Schema, record: &dyn Record) -> bool {
+    let (there, hit) = seen(leaf, schema, record);
+    verdict(leaf, there, hit)
+}
+
+/// What is to be said of a leaf of which there are values, or one that fits.
+pub fn verdict(leaf: &Leaf, there: bool, hit: bool) -> bool {
+    match leaf.check {
+        Check::Absent => !there,
+        Check::None(_) => there && !hit,
+        _ => hit,
+    }
+}
+
+/// Whether a record has values of a leaf, and whether one of them fits.
+pub fn seen(leaf: &Leaf, schema: &Schema, record: &dyn Record) -> (bool, bool) {
     let mut there = false;
     let mut hit = false;
-    // `!=` has to see all values; the rest may stop at the first that fits.
-    let negated = matches!(leaf.check, Check::None(_));
     let mut see = |atom: Atom<'_>| {
         there = true;
         hit = hit || passes(&leaf.check, &atom, schema);
@@ -75,11 +88,7 @@ fn holds(leaf: &Leaf, schema: &Schema, record: &dyn Record) -> bool {
             }
         }
     }
-    match leaf.check {
-        Check::Absent => !there,
-        Check::None(_) if negated => there && !hit,
-        _ => hit,
-    }
+    (there, hit)
 }
 
 fn atom_of<'a>(value: Value<'a>, leaf: &Leaf) -> Atom<'a> {

@@ -30,6 +30,8 @@ pub enum Type {
     Kind,
     /// The full name of a message type.
     MessageName,
+    /// The name of a lifeline.
+    Pair,
 }
 
 macro_rules! metas {
@@ -99,10 +101,19 @@ metas! {
     FindingOffset "findings.offset" Type::Int, Record, "The byte that a finding is about";
     FindingIn "findings.in" Type::Word(SPACES), Record, "What that byte is counted in";
     FindingText "findings.text" Type::Text, Record, "The sentence of a finding";
-    PairLatency "pair.latency" Type::Duration, Later, "The time from a request to its answer";
-    PairState "pair.state" Type::Word(STATES), Later, "What became of a request";
-    PairKind "pair.kind" Type::Text, Later, "What kind of request";
+    PairKind "pair.kind" Type::Pair, Later, "The kind of request that the frame asks, answers or ends";
+    PairId "pair.id" Type::Id, Later, "Its id";
+    PairWhat "pair.what" Type::Text, Later, "The branch that was asked for";
+    PairState "pair.state" Type::Word(STATES), Later, "What became of it";
+    PairLatency "pair.latency" Type::Duration, Later, "The time to its first answer";
+    PairRequest "pair.request" Type::Int, Later, "The number of the frame that asks";
+    PairResponses "pair.responses" Type::Int, Later, "The numbers of the frames that answer";
+    RunRequestId "run.request_id" Type::Id, Later, "The id of the frame's run";
+    RunConversationId "run.conversation_id" Type::Id, Later, "The id of what the run is part of";
     RunEnding "run.ending" Type::Word(ENDINGS), Later, "How the run ended";
+    RunReason "run.reason" Type::Text, Later, "Why it ended so";
+    RunTtft "run.ttft" Type::Duration, Later, "The time to its first token";
+    RunDuration "run.duration" Type::Duration, Later, "The time from its first frame to its last";
 }
 
 /// Members whose names are open.
@@ -114,18 +125,25 @@ pub enum Group {
     Carrier,
     /// `http.headers.NAME`, in lower case.
     Headers,
+    /// `run.tokens.NAME`
+    Tokens,
 }
 
 impl Group {
     /// Each group and its path.
-    pub const ALL: &'static [(Group, &'static str)] =
-        &[(Group::Ids, "ids"), (Group::Carrier, "carrier"), (Group::Headers, "http.headers")];
+    pub const ALL: &'static [(Group, &'static str)] = &[
+        (Group::Ids, "ids"),
+        (Group::Carrier, "carrier"),
+        (Group::Headers, "http.headers"),
+        (Group::Tokens, "run.tokens"),
+    ];
 
     /// When its members are known, and what they hold.
     pub(super) fn info(self) -> (Stage, Type) {
         match self {
             Self::Ids | Self::Carrier => (Stage::Record, Type::Id),
             Self::Headers => (Stage::Frame, Type::Text),
+            Self::Tokens => (Stage::Later, Type::Int),
         }
     }
 }

@@ -5,6 +5,7 @@ mod check;
 mod eval;
 mod fields;
 mod lex;
+mod looked;
 mod parse;
 mod steps;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use crate::base::text::clean;
 use crate::schema::{Schema, TypeId};
 
 pub use fields::{FIELDS, FieldInfo, Group, Meta};
+pub use looked::Looked;
 
 /// A filter that cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -70,6 +72,12 @@ pub struct Names<'a> {
     pub ids: &'a [&'a str],
     /// The keys under `carrier` beyond those that are always there.
     pub carrier: &'a [&'a str],
+    /// The kinds of pairs.
+    pub pairs: &'a [&'a str],
+    /// The keys under `run.tokens`.
+    pub tokens: &'a [&'a str],
+    /// Whether the filter is for whole captures: `findings` are then those of the run too.
+    pub whole: bool,
 }
 
 /// A value of a field.
@@ -141,6 +149,21 @@ impl Filter {
             }
         });
         found
+    }
+
+    /// Looks at the values that a record has, and adds what they say to what others of the same frame said.
+    pub fn look(&self, schema: &Schema, record: &dyn Record, looked: &mut Looked) {
+        let mut leaf = 0;
+        self.root.each_leaf(&mut |test| {
+            let (there, hit) = eval::seen(test, schema, record);
+            looked.add(leaf, there, hit);
+            leaf += 1;
+        });
+    }
+
+    /// Whether a frame passes of which everything has been looked at.
+    pub fn judge(&self, looked: &Looked) -> bool {
+        looked.judge(&self.root)
     }
 
     /// Whether a record passes, as far as a stage can tell: `None` where it cannot.

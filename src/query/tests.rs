@@ -39,8 +39,19 @@ fn schema() -> Schema {
     load(&Sources { roots: vec![dir.path().into()], ..Sources::default() }).unwrap().schema
 }
 
+fn names(schema: &Schema) -> Names<'_> {
+    Names {
+        schema,
+        ids: &["request_id", "exec"],
+        carrier: &["seqno"],
+        pairs: &["exec", "blob"],
+        tokens: &["input_tokens"],
+        whole: false,
+    }
+}
+
 fn filter(schema: &Schema, text: &str) -> Result<Filter, Error> {
-    Filter::new(text, Names { schema, ids: &["request_id", "exec"], carrier: &["seqno"] })
+    Filter::new(text, names(schema))
 }
 
 /// A record as `decode` prints it.
@@ -428,7 +439,7 @@ fn a_part_decides_where_the_rest_cannot_matter() {
 fn without_a_schema_any_path_may_be_meant() {
     let schema = Schema::default();
     let filter =
-        Filter::new("message.1.2 == 5 and kind == null", Names { schema: &schema, ids: &[], carrier: &[] });
+        Filter::new("message.1.2 == 5 and kind == null", Names { ids: &[], carrier: &[], ..names(&schema) });
     let record = Printed { json: json!({"message": {"1": {"2": 5}}}), ty: None };
     assert!(filter.unwrap().matches(&schema, &record));
 }
@@ -437,7 +448,7 @@ proptest! {
     #[test]
     fn no_text_makes_it_panic(text in "\\PC{0,60}") {
         let schema = Schema::default();
-        let _ = Filter::new(&text, Names { schema: &schema, ids: &[], carrier: &[] });
+        let _ = Filter::new(&text, Names { ids: &[], carrier: &[], ..names(&schema) });
     }
 
     #[test]

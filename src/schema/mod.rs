@@ -13,6 +13,7 @@ mod secrets;
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
+use crate::base::secret::Rules;
 use crate::base::text::nearest;
 
 use hash::NameMap;
@@ -42,6 +43,8 @@ pub struct Schema {
     fields_by_name: OnceLock<Box<[(u64, FieldId)]>>,
     /// What carriers carry, by the number in their annotation.
     carried: Vec<Vec<TypeId>>,
+    /// What dialects say of secrets beside fields.
+    secrets: Rules,
     /// Roots in which a secret can lie, well-known types left out.
     secret_roots: Vec<TypeId>,
     /// Whether some field is annotated as an id.
@@ -191,6 +194,16 @@ impl Schema {
     /// What a carrier's payload can be, the likeliest first.
     pub fn carried(&self, number: u16) -> &[TypeId] {
         self.carried.get(usize::from(number)).map_or(&[], Vec::as_slice)
+    }
+
+    /// What is secret beside fields.
+    pub fn secrets(&self) -> &Rules {
+        &self.secrets
+    }
+
+    /// The same, to add to.
+    pub fn secrets_mut(&mut self) -> &mut Rules {
+        &mut self.secrets
     }
 
     /// Whether some field is annotated as an id.

@@ -44,6 +44,8 @@ pub(super) struct Channel {
     pub begun: bool,
     /// Whether anything was captured that the client sent.
     pub heard: bool,
+    /// Whether its stream was found by what is inside it, its head having been sent before the capture began.
+    joined: bool,
     totals: Vec<(u16, f64)>,
     between: Vec<(u16, Option<At>, Option<At>)>,
     open: Vec<Open>,
@@ -68,6 +70,7 @@ impl Channel {
             outcome_sent: false,
             begun: false,
             heard: false,
+            joined: false,
             totals: Vec::new(),
             between: Vec::new(),
             open: Vec::new(),
@@ -96,6 +99,11 @@ impl Channel {
         plan.levels.get(usize::from(around))?.namespace
     }
 
+    /// Whether the capture began in its midst, as far as can be told.
+    pub(super) fn is_late(&self) -> bool {
+        self.joined || self.id.is_none() || self.sequences.iter().any(|(_, s)| s.starts_late())
+    }
+
     /// Whether it is known what the run is part of, where it can be.
     pub(super) fn is_named(&self, plan: &Plan) -> bool {
         self.conversation.is_some() || self.outer(plan).is_none()
@@ -110,6 +118,12 @@ impl Channel {
             }
         };
         &mut self.sequences[at].1
+    }
+
+    /// The stage around the run, where it is known what that is.
+    pub(super) fn outer_stage(&self, plan: &Plan, model: &mut Model, max: usize) -> Option<u32> {
+        let level = plan.levels.get(usize::from(self.level))?.within?;
+        model.outer(level, self.conversation.as_ref()?, &self.first, max)
     }
 
     /// The run's own stage, made when the first frame comes.
@@ -304,6 +318,30 @@ impl Channel {
             self.between.len() - 1
         });
         &mut self.between[at]
+    }
+
+    /// Takes in the calls of a run that turned out to be this one.
+    pub(super) fn merge(&mut self, plan: &Plan, other: Self) {
+        self.id = self.id.take().or(other.id);
+        self.name(plan, other.ids.iter());
+        self.conversation = self.conversation.take().or(other.conversation);
+        self.first = if other.first.frame < self.first.frame { other.first } else { self.first };
+        self.last = if other.last.frame > self.last.frame { other.last } else { self.last };
+        self.heard |= other.heard;
+        self.begun |= other.begun;
+        self.joined = true;
+        self.signs.asked = self.signs.asked.take().or(other.signs.asked);
+        self.sequences.extend(other.sequences);
+        self.texts.merge(other.texts);
+        self.text_bytes += other.text_bytes;
+        for (measure, value) in other.totals {
+            merge(plan, &mut self.totals, measure, value);
+        }
+        for (measure, since, until) in other.between {
+            let slot = self.slot(measure);
+            slot.1 = slot.1.or(since);
+            slot.2 = slot.2.or(until);
+        }
     }
 
     /// How the run ended.

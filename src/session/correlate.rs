@@ -13,13 +13,14 @@ use super::channel::Channel;
 use super::digest::{BlobPart, Digest};
 use super::ending::EndingKind;
 use super::life::Held;
-use super::lives::{self, Lives, Taken};
+use super::lives::{self, Lives, Taken, Told};
 use super::model::Model;
 use super::order::Place;
 use super::{At, Event, Id, IdValue, Input, Link, Notice, Placed};
 
+/// What tells a run from others.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Key {
+pub(super) enum Key {
     /// The level and the id of one of it.
     Id(u16, IdValue),
     /// A call that nothing names.
@@ -34,20 +35,20 @@ struct Call {
 
 /// The state of a run over captures.
 pub struct Session<'a> {
-    schema: &'a Schema,
-    plan: &'a Plan,
-    limits: &'a Limits,
-    keys: HashMap<Key, u64>,
+    pub(super) schema: &'a Schema,
+    pub(super) plan: &'a Plan,
+    pub(super) limits: &'a Limits,
+    pub(super) keys: HashMap<Key, u64>,
     /// The key of each channel.
-    names: HashMap<u64, Key>,
-    channels: BTreeMap<u64, Channel>,
+    pub(super) names: HashMap<u64, Key>,
+    pub(super) channels: BTreeMap<u64, Channel>,
     next: u64,
     calls: HashMap<u64, Call>,
     /// Channels whose stream has ended, oldest first.
     ended: VecDeque<u64>,
-    lives: Lives,
+    pub(super) lives: Lives,
     blobs: Blobs,
-    model: Model,
+    pub(super) model: Model,
     text_bytes: usize,
     reached: Vec<&'static str>,
 }
@@ -181,12 +182,13 @@ impl<'a> Session<'a> {
 
     /// The captures are at their end: what is still open is so for good.
     pub fn finish(&mut self, out: &mut Vec<Event>) {
+        self.join(out);
         while let Some((number, _)) = self.channels.first_key_value() {
             let number = *number;
             self.settle(number, out);
         }
         while let Some(life) = self.lives.oldest() {
-            let taken = self.lives.finish(self.schema, self.plan, life, true, false);
+            let taken = self.lives.finish(self.schema, self.plan, life, true, Told::default());
             self.take(u64::MAX, taken, out);
         }
         let mut notices = Vec::new();
@@ -307,9 +309,9 @@ impl<'a> Session<'a> {
         self.say(u64::MAX, notices, out);
     }
 
-    fn take(&mut self, channel: u64, taken: Taken, out: &mut Vec<Event>) {
+    pub(super) fn take(&mut self, channel: u64, taken: Taken, out: &mut Vec<Event>) {
         self.say(channel, taken.notices, out);
-        if let Some(link) = taken.link {
+        for link in taken.link.into_iter().chain(taken.links) {
             if self.model.links.len() < self.limits.max_stages {
                 self.model.links.push(link.clone());
             }
@@ -317,7 +319,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn say(&mut self, channel: u64, notices: Vec<Notice>, out: &mut Vec<Event>) {
+    pub(super) fn say(&mut self, channel: u64, notices: Vec<Notice>, out: &mut Vec<Event>) {
         let run = self.channels.get(&channel).and_then(|c| c.id.clone());
         for mut notice in notices {
             notice.run = notice.run.or_else(|| run.clone());
@@ -334,7 +336,7 @@ impl<'a> Session<'a> {
             self.reached.push("open requests");
             if let Some(oldest) = self.lives.oldest() {
                 let channel = self.lives.get(oldest).map_or(u64::MAX, |l| l.channel);
-                let taken = self.lives.finish(self.schema, self.plan, oldest, true, false);
+                let taken = self.lives.finish(self.schema, self.plan, oldest, true, Told::default());
                 self.take(channel, taken, out);
             }
         }
@@ -360,7 +362,7 @@ impl<'a> Session<'a> {
         let Some(channel) = self.channels.get_mut(&number) else { return };
         let (ending, _) = channel.signs.judge(self.plan);
         // What was lost with its run, or asked of a side that was not captured, is no news.
-        let one_way = channel.stream.is_none();
+        let told = Told { one_way: channel.stream.is_none(), late: channel.is_late() };
         let whole = matches!(ending, EndingKind::Completed | EndingKind::Unfinished);
         let quiet = !whole || !channel.heard;
         let mut notices = Vec::new();
@@ -380,7 +382,7 @@ impl<'a> Session<'a> {
         self.say(number, notices, out);
         out.extend(texts.into_iter().map(Event::Text));
         for life in self.lives.of(number) {
-            let taken = self.lives.finish(self.schema, self.plan, life, quiet, one_way);
+            let taken = self.lives.finish(self.schema, self.plan, life, quiet, told);
             self.take(number, taken, out);
         }
         self.channels.remove(&number);

@@ -30,8 +30,19 @@ pub(super) struct Lives {
 pub(super) struct Taken {
     pub notices: Vec<Notice>,
     pub link: Option<Link>,
+    /// More of them, where several came to their end at once.
+    pub links: Vec<Link>,
     pub after_abort: bool,
     pub life: Option<u64>,
+}
+
+/// How much of a run was captured.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Told {
+    /// Nothing of what the peer sent was.
+    pub one_way: bool,
+    /// Its beginning was not.
+    pub late: bool,
 }
 
 /// Where a message comes from.
@@ -136,22 +147,14 @@ impl Lives {
         at
     }
 
-    /// Ends a life; what is still to say of it. `quiet`: its run was broken off or not seen to its end;
-    /// `one_way`: nothing of what its peer sent was captured.
-    pub(super) fn finish(
-        &mut self,
-        schema: &Schema,
-        plan: &Plan,
-        at: u64,
-        quiet: bool,
-        one_way: bool,
-    ) -> Taken {
+    /// Ends a life; what is still to say of it. `quiet`: its run was broken off or not seen to its end.
+    pub(super) fn finish(&mut self, schema: &Schema, plan: &Plan, at: u64, quiet: bool, told: Told) -> Taken {
         let mut taken = Taken::default();
         let Some(life) = self.all.remove(&at) else { return taken };
         self.forget(plan, &life, at);
         let Some(rule) = plan.lifelines.get(usize::from(life.lifeline)) else { return taken };
         if life.opened.is_none() {
-            self.orphan(schema, plan, rule, &life, one_way, &mut taken);
+            self.orphan(schema, plan, rule, &life, told, &mut taken);
             return taken;
         }
         let open = life.done.is_none() && life.abort.is_none() && !rule.loose;
@@ -192,13 +195,14 @@ impl Lives {
         plan: &Plan,
         rule: &Lifeline,
         life: &Life,
-        one_way: bool,
+        told: Told,
         taken: &mut Taken,
     ) {
         let Some((at, first)) = life.strays.first().filter(|_| !rule.loose) else { return };
         let what = what(schema, rule, Some(first.branch), first.inside);
         let subject = subject(rule, life.id.as_ref());
-        let other = life.id.as_ref().and_then(|id| self.elsewhere(plan, rule, life, id));
+        let bridge = rule.bridge && !told.late;
+        let other = life.id.as_ref().filter(|_| bridge).and_then(|id| self.elsewhere(plan, rule, life, id));
         let mut notice = match other {
             Some(other) => Notice::new(
                 Code::IdWrongNamespace,
@@ -218,8 +222,10 @@ impl Lives {
         notice.finding.path = Some(first.path.to_string());
         notice.frames = life.strays.iter().map(|(at, _)| at.frame).collect();
         notice.ids = ids(rule, life.id.as_ref());
-        if one_way && rule.bridge {
-            // Whoever asks was not captured at all.
+        // Whoever asks was not captured at all, or not from the beginning, or only the wish to break off was.
+        let wish = life.strays.iter().all(|(_, s)| s.part == Part::Abort);
+        let alone = || !self.all.values().any(|l| l.lifeline == life.lifeline && l.channel == life.channel);
+        if told.one_way && rule.bridge || told.late || wish && alone() {
             notice = notice.severity(Severity::Note);
         }
         taken.notices.push(notice);
@@ -229,6 +235,55 @@ impl Lives {
         link.responses = life.strays.iter().map(|(at, _)| at.frame).collect();
         link.count = life.strays.len() as u32;
         taken.link = Some(link);
+    }
+
+    /// How many answers in one channel fit what is open in another.
+    pub(super) fn fitting(&self, plan: &Plan, open: u64, answers: u64) -> usize {
+        let strays = self.all.values().filter(|l| l.channel == answers && l.opened.is_none());
+        let fits = |stray: &&Life| {
+            let bridge = plan.lifelines.get(usize::from(stray.lifeline)).is_some_and(|r| r.bridge);
+            let near = self.near.get(&(stray.lifeline, open, stray.id.clone())).and_then(|at| self.get(*at));
+            bridge && near.is_some_and(|l| l.opened.is_some() && l.answered.is_none())
+        };
+        strays.filter(fits).count()
+    }
+
+    /// The lives of a channel go on in another.
+    pub(super) fn adopt(
+        &mut self,
+        schema: &Schema,
+        plan: &Plan,
+        from: u64,
+        into: u64,
+        run: Option<&IdValue>,
+    ) -> Taken {
+        let mut taken = Taken::default();
+        for at in self.by_channel.get(&into).into_iter().flatten() {
+            if let Some(life) = self.all.get_mut(at) {
+                life.run = life.run.take().or(run.cloned());
+            }
+        }
+        for at in self.of(from) {
+            let Some(mut life) = self.all.remove(&at) else { continue };
+            self.forget(plan, &life, at);
+            let key = (life.lifeline, into, life.id.clone());
+            let known = self.near.get(&key).copied().and_then(|at| self.all.get_mut(&at));
+            let rule = plan.lifelines.get(usize::from(life.lifeline));
+            if let (Some(known), Some(rule), true) = (known, rule, life.opened.is_none()) {
+                for (at, stray) in std::mem::take(&mut life.strays) {
+                    let mut one = Taken::default();
+                    known.take(&mut Context { schema, rule, taken: &mut one }, at, &stray);
+                    taken.notices.append(&mut one.notices);
+                    taken.links.extend(one.link);
+                }
+                continue;
+            }
+            life.channel = into;
+            self.near.insert(key, at);
+            self.all.insert(at, life);
+            self.by_channel.entry(into).or_default().push(at);
+        }
+        taken
     }
 
     /// Another bridge of the same channel that was opened under this id.

@@ -10,6 +10,7 @@ mod correlate;
 pub mod digest;
 mod ending;
 pub mod essence;
+mod join;
 mod life;
 mod lives;
 mod model;

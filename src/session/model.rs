@@ -46,6 +46,8 @@ pub struct Stage {
     pub kind: Option<String>,
     /// What heads it.
     pub title: Option<String>,
+    /// The stage that it was found to be the same as; what belongs to it belongs there.
+    pub merged: Option<u32>,
     /// The stage around it.
     pub parent: Option<u32>,
     /// Its first frame.
@@ -85,6 +87,12 @@ impl Model {
         self.stages.iter().enumerate().filter(move |(_, s)| s.parent == stage).map(|(i, s)| (i as u32, s))
     }
 
+    /// The stage that a frame's stands for.
+    pub fn resolved(&self, stage: Option<u32>) -> Option<u32> {
+        let merged = self.stages.get(stage? as usize).and_then(|s| s.merged);
+        merged.or(stage)
+    }
+
     pub(super) fn add(
         &mut self,
         level: u16,
@@ -102,6 +110,7 @@ impl Model {
             id,
             kind: None,
             title: None,
+            merged: None,
             parent,
             first: mark,
             last: mark,
@@ -123,6 +132,24 @@ impl Model {
         let stage = self.add(level, Some(id.clone()), None, at, max)?;
         self.outer.insert(key, stage);
         Some(stage)
+    }
+
+    /// A stage was one with another all along.
+    pub(super) fn merge(&mut self, from: u32, into: u32) {
+        let Some(old) = self.stage(from) else { return };
+        old.merged = Some(into);
+        old.parent = Some(into);
+        let (first, last, frames) = (old.first, old.last, old.frames);
+        let (id, points_to) = (old.id.clone(), std::mem::take(&mut old.points_to));
+        if let Some(new) = self.stage(into) {
+            new.id = new.id.take().or(id);
+            new.frames += frames;
+            new.points_to.extend(points_to);
+            new.first = if first.frame < new.first.frame { first } else { new.first };
+            new.last = if last.frame > new.last.frame { last } else { new.last };
+        }
+        let inside = self.stages.iter_mut().filter(|s| s.parent == Some(from));
+        inside.for_each(|s| s.parent = Some(into));
     }
 
     pub(super) fn stage(&mut self, stage: u32) -> Option<&mut Stage> {

@@ -131,6 +131,11 @@ impl Sequence {
         }
     }
 
+    /// Whether the first numbers are missing.
+    pub(super) fn starts_late(&self) -> bool {
+        self.runs.keys().next().is_some_and(|first| *first > 0)
+    }
+
     /// What is missing at the end.
     pub(super) fn finish(&self, out: &mut Vec<Notice>) {
         let mut before: Option<(i64, u64)> = None;

@@ -66,6 +66,11 @@ impl Texts {
         self.threads.iter_mut().filter(|t| t.stream == stream).for_each(|t| t.broken = true);
     }
 
+    /// Takes in what another run said that was one with this.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.threads.extend(other.threads);
+    }
+
     /// One text a stream name: of alternatives, the first whose fields occurred.
     pub(super) fn finish(self, plan: &Plan, run: Option<&IdValue>, out: &mut Vec<RunText>) {
         let mut done: Vec<&str> = Vec::new();

@@ -383,3 +383,35 @@ fn an_error_says_what_its_details_say() {
         assert_eq!(outcome["reason"], expect, "{capture}");
     }
 }
+
+#[test]
+fn a_stream_that_nothing_names() {
+    for capture in ["@midstream-h1.pcap.gz", "@midstream-h2c.pcap.gz"] {
+        let events = parse(&rpcshark(&["timeline", "--format", "jsonl", capture]));
+        assert_eq!(findings(&events, "run.joined").len(), 1, "{capture}");
+        let outcomes: Vec<_> = events.iter().filter(|e| e["type"] == "outcome").collect();
+        assert_eq!(outcomes.len(), 2, "{capture}: {outcomes:#?}");
+        let main = "6e057a65-8abd-42ee-8177-652dabf577cf";
+        assert!(outcomes.iter().any(|o| o["request_id"] == main && o["ending"] == "completed"), "{capture}");
+        let kv = links(&events, "kv");
+        assert!(kv.iter().filter(|l| l["state"] == "answered").count() >= 12, "{capture}: {kv:#?}");
+        // What began before the capture did is no fault of anybody's.
+        for code in ["pair.orphan", "lifeline.not-opened", "id.wrong-namespace"] {
+            let said = findings(&events, code);
+            assert!(said.iter().all(|f| f.starts_with("note")), "{capture}: {said:#?}");
+        }
+    }
+}
+
+#[test]
+fn an_abort_of_what_was_never_asked() {
+    let abort = json!({"exec_server_control_message": {"abort": {"id": 1}}});
+    let ask = json!({"exec_server_message": {"id": 3, "read_args": {"path": "/a"}}});
+    for (more, severity) in [(vec![], "note"), (vec![(50, "r", "s", ask)], "warning")] {
+        let mut records = vec![(0, "r", "c", run_request("c1")), (100, "r", "s", abort.clone())];
+        records.extend(more);
+        records.extend([(900, "r", "s", ended()), (910, "r", "s", json!("end"))]);
+        let said = findings(&Log::new(&records).events(), "pair.orphan");
+        assert_eq!(said, [format!("{severity} execution 1: abort without a request")]);
+    }
+}

@@ -109,6 +109,125 @@ fn no_export_holds_a_secret() {
     }
 }
 
+#[test]
+fn packets_are_copied_only_when_told_to() {
+    let output = rpcshark(&["export", "--to", "pcapng", "@good.pcap"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty() && stderr(&output).contains("--show-secrets"), "{}", stderr(&output));
+    for (file, says) in [("@good.har", "no packets"), ("-", "standard input")] {
+        let output = rpcshark(&["export", "--to", "pcapng", "--show-secrets", file]);
+        assert_eq!(output.status.code(), Some(2), "{file}");
+        assert!(stderr(&output).contains(says), "{file}: {}", stderr(&output));
+    }
+}
+
+/// Findings reach the packet that they are about, and no packet is changed.
+#[test]
+fn packets_with_comments() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for (capture, keys, says) in [
+        ("wrong-answer.pcap", None, "error pair.type-mismatch"),
+        ("cut-off.pcap", None, "warning run.cut-off"),
+        ("good-tls13.dsb.pcapng", None, ""),
+        ("disorder.pcap.gz", None, "order."),
+        ("midstream-tls13-h2.pcap", Some("@midstream-tls13-h2.keys"), ""),
+    ] {
+        let mut args = vec!["--show-secrets".to_owned(), format!("@{capture}")];
+        args.extend(keys.into_iter().flat_map(|keys| ["--keylog".to_owned(), keys.to_owned()]));
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let out = exported("pcapng", &args);
+        let path = dir.path().join("out.pcapng");
+        fs::write(&path, &out).expect("written");
+        let path = path.to_str().expect("UTF-8");
+        // Read back by ourselves, it says the same.
+        let again: Vec<&str> =
+            args.iter().map(|a| if a.starts_with(&format!("@{capture}")) { path } else { a }).collect();
+        let told = |args: &[&str]| {
+            let mut records = crate::run::records(args);
+            for record in &mut records {
+                for key in ["capture", "at"] {
+                    record.as_object_mut().expect("a record").remove(key);
+                }
+                // Places in the file are others.
+                for finding in record["findings"].as_array_mut().expect("findings") {
+                    finding.as_object_mut().expect("a finding").remove("offset");
+                }
+            }
+            records
+        };
+        assert_eq!(told(&again), told(&args), "{capture}");
+        if !is_there("tshark") {
+            return skipped("packets_with_comments", "tshark is not installed");
+        }
+        let tshark = |file: &str, fields: &[&str]| {
+            let fields = fields.iter().flat_map(|f| ["-e", f]);
+            let output = Command::new("tshark").args(["-r", file, "-T", "fields"]).args(fields).output();
+            String::from_utf8(output.expect("tshark runs").stdout).expect("UTF-8")
+        };
+        let source = fixture(capture);
+        let source = source.to_str().expect("UTF-8");
+        let packets =
+            ["frame.number", "frame.time_epoch", "frame.len", "frame.protocols", "ip.src", "tcp.seq"];
+        assert_eq!(tshark(path, &packets), tshark(source, &packets), "{capture}");
+        let comments = tshark(path, &["frame.comment"]);
+        assert!(comments.contains(says), "{capture}: {}", comments.trim());
+    }
+}
+
+/// Tables hold what the JSON Lines hold.
+#[cfg(feature = "parquet")]
+#[test]
+fn tables_hold_what_json_lines_hold() {
+    let count = |records: &[Value], key: &str| {
+        let mut counts: std::collections::BTreeMap<String, u64> = Default::default();
+        for value in records.iter().filter_map(|r| r[key].as_str()) {
+            *counts.entry(value.to_owned()).or_default() += 1;
+        }
+        serde_json::to_value(counts).expect("JSON")
+    };
+    for session in SESSIONS {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = dir.path().join("tables");
+        let folder = folder.to_str().expect("UTF-8");
+        exported("parquet", &["-o", folder, session]);
+        let again = rpcshark(&["export", "--to", "parquet", "-o", folder, session]);
+        assert_eq!(again.status.code(), Some(2), "written over");
+        if tool("duckdb").is_none() {
+            return skipped("tables_hold_what_json_lines_hold", "tests/export/tools.sh was not run");
+        }
+        let told = python("tables.py", &[folder], b"");
+        let parsed = |command: &str| crate::run::parse(&rpcshark(&[command, "--format", "jsonl", session]));
+        let (timeline, findings) = (parsed("timeline"), parsed("check"));
+        let of = |ty: &str| timeline.iter().filter(|e| e["type"] == ty).cloned().collect::<Vec<_>>();
+        let (frames, links, runs) = (of("frame"), of("link"), of("outcome"));
+        for (table, rows) in
+            [("frames", &frames), ("links", &links), ("findings", &findings), ("runs", &runs)]
+        {
+            assert_eq!(told[table], rows.len(), "{session}: {table}");
+        }
+        let sum: u64 = frames.iter().filter_map(|f| f["length"].as_u64()).sum();
+        assert_eq!(told["length"], sum, "{session}");
+        assert_eq!(told["kinds"], count(&frames, "kind"), "{session}");
+        assert_eq!(told["states"], count(&links, "state"), "{session}");
+        assert_eq!(told["codes"], count(&findings, "code"), "{session}");
+        let responses: usize = links.iter().map(|l| l["responses"].as_array().map_or(0, Vec::len)).sum();
+        assert_eq!(told["responses"], responses, "{session}");
+        let latency: f64 = links.iter().filter_map(|l| l["latency_ms"].as_f64()).sum();
+        assert!((told["latency"].as_f64().expect("a sum") - latency).abs() < 1e-6, "{session}");
+        // The schema that docs/EXPORT.md promises.
+        let docs = include_str!("../../docs/EXPORT.md");
+        for table in ["frames", "links", "findings", "runs"] {
+            for column in told[format!("{table}_columns")].as_array().expect("columns") {
+                let (name, ty) = column.as_str().expect("text").split_once(' ').expect("a type");
+                assert!(
+                    docs.contains(&format!("`{name}` {ty}")),
+                    "{table}: `{name}` {ty} is not in docs/EXPORT.md"
+                );
+            }
+        }
+    }
+}
+
 /// Exports that are text.
 const TEXTS: &[&str] = &["html", "perfetto", "mermaid", "otlp"];
 
@@ -306,4 +425,38 @@ fn diagrams_render() {
     assert_eq!((&last["messages"], &last["ran"]), (&Value::from(6), &Value::from(false)));
     let text = last["text"].as_str().expect("text");
     assert!(text.contains("<img src=x onerror=window.ran=1>") && text.contains("C->>C: loop"), "{text}");
+}
+
+/// The commands of docs/EXPORT.md, as they stand there.
+#[test]
+fn recipes_run() {
+    let docs = include_str!("../../docs/EXPORT.md");
+    let dir = tempfile::tempdir().expect("a folder");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(root.join("fixtures"), dir.path().join("fixtures")).expect("a link");
+    let program = Path::new(env!("CARGO_BIN_EXE_rpcshark")).parent().expect("a folder");
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+    let mut ran = 0;
+    for block in docs.split("```sh\n").skip(1) {
+        for line in block.split("```").next().expect("its end").lines() {
+            let needs = line.split(' ').next().expect("a command");
+            if !is_there(needs) && needs != "rpcshark" {
+                skipped("recipes_run", &format!("{needs} is not installed: {line}"));
+                continue;
+            }
+            if line.contains("parquet") && !cfg!(feature = "parquet") {
+                continue;
+            }
+            let output =
+                Command::new("sh").args(["-euc", line]).current_dir(dir.path()).env("PATH", &path).output();
+            let output = output.expect("a shell");
+            assert!(output.status.success(), "{line}: {}", stderr(&output));
+            if needs != "rpcshark" {
+                assert!(!output.stdout.is_empty(), "{line} prints nothing");
+            }
+            ran += 1;
+        }
+    }
+    assert!(ran >= 5, "{ran} recipes");
 }

@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use crate::run::{fixture, parse, records, rpcshark, rpcshark_fed, stderr};
 
-/// The rows of docs/FILTERS.md: filter, last cell.
-fn rows() -> Vec<(String, String)> {
+/// The rows of docs/FILTERS.md for single frames or for whole captures: filter, last cell.
+fn rows(whole: bool) -> Vec<(String, String)> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/FILTERS.md");
     let text = std::fs::read_to_string(path).expect("docs/FILTERS.md");
-    let rows = text.lines().filter_map(|line| {
+    let (single, of_whole) = text.split_once("## Whole captures").expect("both parts");
+    let rows = if whole { of_whole } else { single }.lines().filter_map(|line| {
         let (filter, rest) = line.strip_prefix("| `")?.split_once("` |")?;
         let last = rest.trim_end().strip_suffix('|')?.rsplit('|').next()?.trim();
         Some((filter.replace("\\|", "|"), last.to_owned()))
@@ -21,7 +22,7 @@ fn rows() -> Vec<(String, String)> {
 
 #[test]
 fn every_row_of_the_documentation_holds() {
-    let rows = rows();
+    let rows = rows(false);
     assert!(rows.len() > 80, "the tables are where they are looked for");
     for (filter, expect) in rows {
         let output = rpcshark(&["decode", "-Y", &filter, "--count", "@good.pcap"]);
@@ -35,6 +36,70 @@ fn every_row_of_the_documentation_holds() {
                 assert!(output.stdout.is_empty(), "{filter}: refused before any input is read");
             }
         }
+    }
+}
+
+#[test]
+fn every_row_about_whole_captures_holds() {
+    let rows = rows(true);
+    assert!(rows.len() > 15, "the table is where it is looked for");
+    let capture = std::fs::read(fixture("unanswered.pcap")).expect("the fixture");
+    let frames = ["timeline", "--jq", "select(.type == \"frame\") | .frame"];
+    for (filter, expect) in rows {
+        let output = rpcshark(&[&frames[..], &["-Y", &filter, "@unanswered.pcap"]].concat());
+        assert_eq!(output.status.code(), Some(if expect.parse::<u64>().is_ok() { 0 } else { 2 }), "{filter}");
+        if expect.parse::<u64>().is_err() {
+            assert!(stderr(&output).contains(&expect), "{filter}: {}", stderr(&output));
+            continue;
+        }
+        let found = String::from_utf8_lossy(&output.stdout).lines().count();
+        assert_eq!(found.to_string(), expect, "{filter}");
+        let piped = rpcshark_fed(&[&frames[..], &["-Y", &filter, "-"]].concat(), &capture);
+        assert_eq!(piped.stdout, output.stdout, "{filter}: from a pipe");
+    }
+}
+
+#[test]
+fn commands_over_runs_take_the_filter_and_its_fellows() {
+    let run = |args: &[&str]| {
+        let output = rpcshark(args);
+        (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code(), stderr(&output))
+    };
+    let filter = "kind == \"interaction_update\" and length < 40";
+    let decoded = run(&["decode", "-Y", filter, "--jq", ".frame", "@good.pcap"]);
+    let frames = "select(.type == \"frame\") | .frame";
+    assert_eq!(run(&["timeline", "-Y", filter, "--jq", frames, "@good.pcap"]).0, decoded.0);
+    let count = decoded.0.lines().count().to_string();
+    assert_eq!(run(&["stats", "-Y", filter, "--jq", ".frames", "@good.pcap"]).0.trim(), count);
+    assert_eq!(run(&["stats", "-Y", filter, "-e", "frames", "@good.pcap"]).0.trim(), count);
+    // What is about no frame that passes is left out.
+    let none = "frame == 5000";
+    assert_eq!(run(&["timeline", "-Y", none, "--format", "jsonl", "@good.pcap"]).0, "");
+    assert_eq!(run(&["timeline", "-Y", none, "--format", "text", "@good.pcap"]).0, "");
+    assert_eq!(run(&["blobs", "-Y", none, "--count", "@good.pcap"]).0, "0\n");
+    assert_eq!(run(&["follow", "-Y", none, "--stream", "all", "@good.pcap"]).0, "");
+    let same = run(&["diff", "-Y", none, "@good.pcap", "@unanswered.pcap"]);
+    assert_eq!((same.0.as_str(), same.1), ("", Some(0)));
+    let text = run(&["follow", "@good.pcap"]).0;
+    assert_eq!(run(&["follow", "-Y", "run.ending == \"completed\"", "@good.pcap"]).0, text);
+    assert_eq!(run(&["follow", "--jq", ".text", "-r", "@good.pcap"]).0.trim_end(), text.trim_end());
+    assert_eq!(run(&["timeline", "-c", "3", "--format", "jsonl", "@good.pcap"]).0.lines().count(), 3);
+    let codes =
+        run(&["check", "-Y", "pair.state == \"unanswered\"", "--jq", ".code", "-r", "@unanswered.pcap"]);
+    assert!(codes.0.lines().any(|l| l == "pair.unanswered"), "{codes:?}");
+    let changed = run(&["diff", "--jq", ".type", "@good.pcap", "@unanswered.pcap"]);
+    assert_eq!(changed.1, Some(1));
+    assert!(!changed.0.is_empty());
+    for command in ["timeline", "stats", "follow", "check", "blobs"] {
+        let refused = run(&[command, "-Y", "pair.stat == \"answered\"", "@none.pcap"]);
+        assert_eq!(refused.1, Some(2));
+        assert!(refused.2.contains("did you mean 'pair.state'?"), "{command}: {}", refused.2);
+        let refused = run(&[command, "-Y", "pair.state == \"answered\"", "--follow", "@good.pcap"]);
+        assert!(
+            refused.1 == Some(2) && refused.2.contains("--follow never comes"),
+            "{command}: {}",
+            refused.2
+        );
     }
 }
 

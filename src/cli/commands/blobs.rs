@@ -1,37 +1,36 @@
 //! `blobs`: what ids stand for, found anywhere in a capture, checked against its id.
 //! Never writes over a file, and only where it is told.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
+use rpcshark::base::Finding;
 use rpcshark::base::text::push_clean;
-use rpcshark::base::{Finding, secret};
 use rpcshark::message::json::holds_secret;
-use rpcshark::pipeline::{Config, Correlated, Sink};
+use rpcshark::pipeline::{Config, Correlated, Frames, Sink};
 use rpcshark::session::{Blob, Session, hex};
 use rpcshark::source;
 use rpcshark::view::events;
 
 use crate::cli::args::{Blobs, Format};
-use crate::cli::commands::correlated::{self, Out};
+use crate::cli::commands::correlated;
 use crate::cli::exit::Exit;
+use crate::cli::records::{self, Records};
 use crate::cli::setup::shown;
-use crate::cli::{report, terminal};
+use crate::cli::{private, report};
 
 /// Runs the command.
 pub fn run(args: Blobs) -> Result<Exit> {
-    let config = correlated::config(&args.schema, &args.input, &args.output)?;
-    let text = match args.output.format {
-        None => terminal::stdout_is_terminal(),
-        Some(format) => format == Format::Text,
-    };
+    let format = records::settle_format(&args.output)?;
+    let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
+    let records = Records::new(&args.output, format)?;
+    let choice = correlated::choose(&mut config, &args.files, &args.input, &args.output)?;
     let mut sink = Found {
-        out: correlated::out(),
+        records,
         config: &config,
-        text,
+        chosen: choice.is_filtered().then(Frames::default),
         folder: args.write_to,
         force: args.force,
         only: args.id,
@@ -39,12 +38,14 @@ pub fn run(args: Blobs) -> Result<Exit> {
         failed: false,
         trouble: None,
     };
-    let (summary, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
-    sink.out.flush()?;
+    sink.records.begin()?;
+    let (summary, failed) =
+        correlated::run(&config, &choice, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
+    sink.records.end()?;
     if let Some(error) = sink.trouble {
         return Err(error);
     }
-    Ok(match failed || sink.failed {
+    Ok(match failed || sink.failed || sink.records.failed {
         true => Exit::Unusable,
         false if args.output.strict && summary.has_problems() => Exit::No,
         false => Exit::Done,
@@ -52,9 +53,10 @@ pub fn run(args: Blobs) -> Result<Exit> {
 }
 
 struct Found<'a> {
-    out: Out,
+    records: Records,
     config: &'a Config,
-    text: bool,
+    /// Where there is a display filter: the frames that pass.
+    chosen: Option<Frames>,
     folder: Option<PathBuf>,
     force: bool,
     only: Vec<String>,
@@ -64,12 +66,12 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn print(&mut self, session: &Session<'_>, blob: &Blob) -> io::Result<()> {
+    fn print(&mut self, session: &Session<'_>, blob: &Blob) -> io::Result<bool> {
         let content = session.blobs().content(&self.config.schema, &blob.id);
-        if !self.text {
+        if self.records.format() != Format::Text {
             let mut line = Vec::new();
             events::blob(&self.config.schema, session.blobs(), blob, &mut line);
-            return self.out.write_all(&line);
+            return self.records.record(&line);
         }
         let hash = match blob.sha256_ok {
             Some(true) => "ok",
@@ -81,15 +83,15 @@ impl Found<'_> {
         line.push_str("  from ");
         push_clean(&mut line, &blob.from);
         line.push('\n');
-        self.out.write_all(line.as_bytes())
+        self.records.rendered(line.as_bytes())
     }
 
     /// Writes a blob's bytes under its id.
     fn save(&self, blob: &Blob) -> Result<()> {
         let (Some(folder), Some(data)) = (&self.folder, &blob.data) else { return Ok(()) };
         let path = folder.join(hex(&blob.id));
-        let secret =
-            secret::mask(data).is_some() || holds_secret(&self.config.schema, &self.config.limits, data);
+        let secret = self.config.schema.secrets().mask(data).is_some()
+            || holds_secret(&self.config.schema, &self.config.limits, data);
         if secret && !self.show_secrets {
             report::line(&format!(
                 "note: {} holds a secret and is not written; --show-secrets does",
@@ -97,24 +99,16 @@ impl Found<'_> {
             ));
             return Ok(());
         }
-        let mut options = OpenOptions::new();
-        options.write(true);
-        if self.force {
-            options.create(true).truncate(true)
-        } else {
-            options.create_new(true)
-        };
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options
-            .open(&path)
-            .with_context(|| format!("cannot write {} (--force writes over files)", shown(&path)))?;
+        let mut file = private::create(&path, self.force)?;
         file.write_all(data).with_context(|| format!("cannot write {}", shown(&path)))
     }
 }
 
 impl Sink for Found<'_> {
-    fn correlated(&mut self, _: &Correlated<'_>) -> io::Result<bool> {
+    fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
+        if let Some(chosen) = &mut self.chosen {
+            chosen.add(frame.job.number);
+        }
         Ok(true)
     }
 
@@ -124,6 +118,10 @@ impl Sink for Found<'_> {
             if !self.only.is_empty()
                 && !self.only.iter().any(|wanted| id.starts_with(&wanted.to_ascii_lowercase()))
             {
+                continue;
+            }
+            let passes = |chosen: &Frames| blob.frames.iter().any(|f| chosen.has(*f));
+            if !self.chosen.as_ref().is_none_or(passes) || !self.records.wants_more() {
                 continue;
             }
             self.print(session, blob)?;

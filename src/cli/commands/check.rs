@@ -14,36 +14,28 @@ use rpcshark::source;
 use rpcshark::view::{events, text};
 
 use crate::cli::args::{Check, FailOn, Format};
-use crate::cli::commands::correlated::{self, Out};
+use crate::cli::commands::correlated;
 use crate::cli::exit::Exit;
-use crate::cli::terminal;
+use crate::cli::records::{self, Records};
 
 /// Runs the command.
 pub fn run(args: Check) -> Result<Exit> {
-    let config = correlated::config(&args.schema, &args.input, &args.output)?;
-    let text = match args.output.format {
-        None => terminal::stdout_is_terminal(),
-        Some(format) => format == Format::Text,
-    };
-    let mut sink = Findings {
-        out: correlated::out(),
-        plan: &config.plan,
-        text,
-        quiet: args.output.quiet || args.output.count,
-        count: [0; 3],
-        failed: false,
-    };
-    let (summary, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
-    if args.output.count {
-        writeln!(sink.out, "{}", sink.count.iter().sum::<u64>())?;
-    }
-    sink.out.flush()?;
+    let format = records::settle_format(&args.output)?;
+    let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
+    let records = Records::new(&args.output, format)?;
+    let choice = correlated::choose(&mut config, &args.files, &args.input, &args.output)?;
+    let mut sink =
+        Findings { text: format == Format::Text, records, plan: &config.plan, count: [0; 3], failed: false };
+    sink.records.begin()?;
+    let (summary, failed) =
+        correlated::run(&config, &choice, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
+    sink.records.end()?;
     let level = match args.fail_on {
         FailOn::Warning => Severity::Warning,
         FailOn::Error => Severity::Error,
     };
     let at_level: u64 = sink.count.iter().skip(level as usize).sum();
-    Ok(match failed || sink.failed {
+    Ok(match failed || sink.failed || sink.records.failed {
         true => Exit::Unusable,
         false if at_level > 0 || args.output.strict && summary.has_problems() => Exit::No,
         false => Exit::Done,
@@ -51,10 +43,9 @@ pub fn run(args: Check) -> Result<Exit> {
 }
 
 struct Findings<'a> {
-    out: Out,
+    records: Records,
     plan: &'a Plan,
     text: bool,
-    quiet: bool,
     count: [u64; 3],
     failed: bool,
 }
@@ -67,8 +58,9 @@ impl Findings<'_> {
         run: Option<&IdValue>,
         ids: &[Id],
     ) -> io::Result<()> {
+        // The exit code is about all of them, however few are printed.
         self.count[finding.severity as usize] += 1;
-        if self.quiet {
+        if !self.records.wants_more() {
             return Ok(());
         }
         if self.text {
@@ -80,14 +72,14 @@ impl Findings<'_> {
                 }
             };
             text::finding_line(finding, &mut line);
-            return self.out.write_all(line.as_bytes());
+            return self.records.rendered(line.as_bytes()).map(drop);
         }
         let mut line = Vec::new();
         events::finding(self.plan, finding, frames, run, ids, &mut line);
-        self.out.write_all(&line)
+        self.records.record(&line).map(drop)
     }
 
-    fn events(&mut self, events: &[Event]) -> io::Result<()> {
+    fn tell(&mut self, events: &[Event]) -> io::Result<()> {
         for event in events {
             if let Event::Finding(notice) = event {
                 self.print(&notice.finding, &notice.frames, notice.run.as_ref(), &notice.ids)?;
@@ -105,16 +97,20 @@ impl Sink for Findings<'_> {
         for finding in &frame.decoded.findings {
             self.print(finding, &[frame.job.number], run.as_ref(), ids)?;
         }
-        self.events(frame.events)?;
+        self.tell(frame.events)?;
         Ok(true)
     }
 
+    fn events(&mut self, events: &[Event]) -> io::Result<bool> {
+        self.tell(events).map(|()| true)
+    }
+
     fn finished(&mut self, _: &Session<'_>, events: &[Event]) -> io::Result<()> {
-        self.events(events)
+        self.tell(events)
     }
 
     fn idle(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.records.out.flush()
     }
 
     fn finding(&mut self, capture: &str, finding: &Finding) {

@@ -1,30 +1,24 @@
-//! What commands over runs share: captures through a session, frame by frame.
+//! What commands over runs share: captures through a session, frame by frame, behind the display filter.
 //! Never prints a record itself.
 
-use std::io::{self, BufWriter, Stdout, Write};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
 use rpcshark::base::text::clean;
-use rpcshark::pipeline::{self, Config, Expand, Job, Sink, Summary};
+use rpcshark::pipeline::{self, Chosen, Config, Expand, Frames, Job, Sink, Summary, Verdicts};
+use rpcshark::query::{Filter, Stage};
 use rpcshark::source;
 use rpcshark::view::Item;
 
 use crate::cli::args::{InputOptions, OutputOptions, SchemaOptions};
-use crate::cli::{captures, report, setup, terminal};
-
-/// A buffered standard output.
-pub type Out = BufWriter<Stdout>;
-
-/// Standard output, buffered.
-pub fn out() -> Out {
-    BufWriter::with_capacity(1 << 16, io::stdout())
-}
+use crate::cli::captures::{Captures, Kept};
+use crate::cli::expression::{self, Moment};
+use crate::cli::{report, setup, terminal};
 
 /// The configuration of a command over runs.
 pub fn config(schema: &SchemaOptions, input: &InputOptions, output: &OutputOptions) -> Result<Config> {
     terminal::settle_color(output.color);
-    refuse_expressions(output)?;
     let mut config = setup::config(schema, input, output, Expand::Carrier)?;
     config.correlate = true;
     if config.expand == Expand::None {
@@ -34,34 +28,73 @@ pub fn config(schema: &SchemaOptions, input: &InputOptions, output: &OutputOptio
     Ok(config)
 }
 
-/// Only `decode` takes a filter or an expression so far: to pass over them in silence would be worse.
-pub fn refuse_expressions(output: &OutputOptions) -> Result<()> {
-    match (&output.filter, &output.jq) {
-        (None, None) => Ok(()),
-        _ => bail!("--filter and --jq: only decode takes them"),
+/// The display filter of a command over runs, and what it was found to let through.
+#[derive(Default)]
+pub struct Choice {
+    filter: Option<Filter>,
+    /// Where the filter asks for what only the whole capture tells: the frames that pass.
+    known: Option<Frames>,
+    kept: Option<Kept>,
+}
+
+impl Choice {
+    /// Whether there is a filter.
+    pub fn is_filtered(&self) -> bool {
+        self.filter.is_some()
     }
+}
+
+/// Checks the display filter, and finds out which frames pass where that takes a reading of its own.
+pub fn choose(
+    config: &mut Config,
+    files: &[PathBuf],
+    input: &InputOptions,
+    output: &OutputOptions,
+) -> Result<Choice> {
+    let Some(text) = &output.filter else { return Ok(Choice::default()) };
+    let filter = expression::filter(text, &config.schema, &config.plan, Moment::Session)?;
+    // Filters are about messages in one form, whatever form the command works with.
+    let other_form = config.json_names || config.emit_defaults || config.expand == Expand::All;
+    if filter.needs() < Stage::Later && !(other_form && filter.needs() == Stage::Record) {
+        return Ok(Choice { filter: Some(filter), ..Choice::default() });
+    }
+    if input.follow {
+        bail!("--filter: what it asks for is known at the end of a capture, and --follow never comes to it");
+    }
+    let kept = Kept::read(files, config.limits.max_kept)?;
+    let form = (config.json_names, config.emit_defaults, config.expand);
+    (config.json_names, config.emit_defaults, config.expand) = (false, false, Expand::Carrier);
+    let mut verdicts = Verdicts::new(config, &filter);
+    let options = setup::source(input)?;
+    let mut captures = Captures::find_kept(files, &options, Some(&kept), true);
+    pipeline::run(config, &mut captures, &|_, _, _| {}, &mut verdicts)?;
+    let known = Some(verdicts.into_passed());
+    (config.json_names, config.emit_defaults, config.expand) = form;
+    Ok(Choice { filter: Some(filter), known, kept: Some(kept) })
 }
 
 /// Runs captures through a session; true where one of them could not be used.
 pub fn run(
     config: &Config,
-    files: &[std::path::PathBuf],
+    choice: &Choice,
+    files: &[PathBuf],
     input: &InputOptions,
     render: &(dyn Fn(&Item<'_>, &Job, &mut Vec<u8>) + Sync),
     sink: &mut dyn Sink,
 ) -> Result<(Summary, bool)> {
     let options = setup::source(input)?;
-    let mut captures = captures::Captures::find(files, &options);
-    let summary = pipeline::run(config, &mut captures, render, sink)?;
+    let mut captures = Captures::find_kept(files, &options, choice.kept.as_ref(), false);
+    let summary = match &choice.filter {
+        None => pipeline::run(config, &mut captures, render, sink)?,
+        Some(filter) => {
+            let mut chosen = Chosen::new(config, filter, choice.known.as_ref(), sink);
+            pipeline::run(config, &mut captures, render, &mut chosen)?
+        }
+    };
     Ok((summary, captures.failed))
 }
 
 /// Tells the operator of a capture that could not be read on.
 pub fn told(error: &source::Error) {
     report::line(&format!("error: {}", clean(&error.to_string())));
-}
-
-/// Writes what was rendered, unless nobody wants it.
-pub fn write(out: &mut Out, bytes: &[u8], quiet: bool) -> io::Result<()> {
-    if quiet { Ok(()) } else { out.write_all(bytes) }
 }

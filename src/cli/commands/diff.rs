@@ -15,24 +15,14 @@ use rpcshark::source;
 use rpcshark::view::{diff_json, text};
 
 use crate::cli::args::{Diff, Format};
-use crate::cli::commands::correlated;
+use crate::cli::commands::correlated::{self, Choice};
 use crate::cli::exit::Exit;
+use crate::cli::records::{self, Records};
 use crate::cli::{report, setup};
 
 /// Runs the command.
 pub fn run(args: Diff) -> Result<Exit> {
-    let format = args.output.format.unwrap_or(Format::Text);
-    if format == Format::Fields {
-        bail!("--format fields: diff prints text, json or jsonl");
-    }
-    for (set, option, instead) in [
-        (args.output.filter.is_some(), "-Y", "--only, --ignore and --run choose what is compared"),
-        (args.output.jq.is_some(), "--jq", "pipe --format jsonl to jq"),
-    ] {
-        if set {
-            bail!("{option} does not work with diff: {instead}");
-        }
-    }
+    let format = records::settle(&args.output, Format::Text)?;
     let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
     if args.output.expand.is_none() {
         // What is inside an encoding is compared, not its digits.
@@ -40,20 +30,21 @@ pub fn run(args: Diff) -> Result<Exit> {
     }
     (config.emit_defaults, config.json_names) = (false, false);
     let options = options(&args)?;
+    let mut records = Records::new(&args.output, format)?;
+    let mut choose = |path: &PathBuf| {
+        correlated::choose(&mut config, std::slice::from_ref(path), &args.input, &args.output)
+    };
+    let (before, after) = (choose(&args.left)?, choose(&args.right)?);
     let essence = Essence::new(&config.schema, &config.plan);
-    let (left, bad_left) = recording(&config, &essence, &options, &args.left, &args)?;
-    let (right, bad_right) = recording(&config, &essence, &options, &args.right, &args)?;
+    let (left, bad_left) = recording(&config, &before, &essence, &options, &args.left, &args)?;
+    let (right, bad_right) = recording(&config, &after, &essence, &options, &args.right, &args)?;
     let mut hunks = diff::compare(&left, &right, &options)?;
     let found: usize = hunks.iter().map(|h| h.changes.len()).sum();
     limit(&mut hunks, args.output.limit);
-    let mut out = correlated::out();
-    if args.output.count {
-        writeln!(out, "{found}")?;
-    } else if !args.output.quiet {
-        print(&hunks, format, &args, &mut out)?;
-    }
-    out.flush()?;
-    Ok(match (bad_left || bad_right, found) {
+    records.begin()?;
+    print(&hunks, &args, &mut records)?;
+    records.end()?;
+    Ok(match (bad_left || bad_right || records.failed, found) {
         (true, _) => Exit::Unusable,
         (false, 0) => Exit::Done,
         (false, _) => Exit::No,
@@ -88,8 +79,13 @@ fn limit(hunks: &mut Vec<Hunk>, limit: Option<u64>) {
     hunks.retain(|h| !h.changes.is_empty());
 }
 
-fn print(hunks: &[Hunk], format: Format, args: &Diff, out: &mut impl Write) -> io::Result<()> {
-    if format == Format::Text {
+fn print(hunks: &[Hunk], args: &Diff, records: &mut Records) -> io::Result<()> {
+    let changes = hunks.iter().flat_map(|h| h.changes.iter().map(move |c| (h, c)));
+    if records.format() == Format::Text {
+        records.written = changes.count() as u64;
+        if records.is_silent() {
+            return Ok(());
+        }
         let mut shown = String::new();
         match (args.stat, hunks) {
             (_, []) => {}
@@ -99,33 +95,24 @@ fn print(hunks: &[Hunk], format: Format, args: &Diff, out: &mut impl Write) -> i
                 hunks.iter().for_each(|h| text::diff::hunk(h, &mut shown));
             }
         }
-        return out.write_all(shown.as_bytes());
+        return records.out.write_all(shown.as_bytes());
     }
-    let list = format == Format::Json;
     let mut line = Vec::new();
-    let mut first = true;
-    for (hunk, change) in hunks.iter().flat_map(|h| h.changes.iter().map(move |c| (h, c))) {
+    for (hunk, change) in changes {
         line.clear();
-        if list {
-            line.extend_from_slice(if first { b"[\n" } else { b",\n" });
-        }
         diff_json::change(hunk, change, &mut line);
-        if !list {
-            line.push(b'\n');
+        line.push(b'\n');
+        if !records.record(&line)? {
+            break;
         }
-        first = false;
-        out.write_all(&line)?;
     }
-    match (list, first) {
-        (true, true) => out.write_all(b"[]\n"),
-        (true, false) => out.write_all(b"\n]\n"),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// One side, taken in; true where it could not be read to its end.
 fn recording(
     config: &Config,
+    choice: &Choice,
     essence: &Essence<'_>,
     options: &Options,
     path: &PathBuf,
@@ -137,7 +124,7 @@ fn recording(
         failed: false,
     };
     let (_, failed) =
-        correlated::run(config, std::slice::from_ref(path), &args.input, &|_, _, _| {}, &mut sink)?;
+        correlated::run(config, choice, std::slice::from_ref(path), &args.input, &|_, _, _| {}, &mut sink)?;
     let failed = failed || sink.failed;
     match sink.recording {
         Some(recording) => Ok((recording, failed)),

@@ -88,6 +88,8 @@ pub fn run(args: Export) -> Result<Exit> {
 /// Options that shape records shape nothing here.
 fn refuse(output: &OutputOptions) -> Result<()> {
     let given = [
+        (output.filter.is_some(), "--filter"),
+        (output.jq.is_some(), "--jq"),
         (output.format.is_some(), "--format"),
         (!output.fields.is_empty(), "-e"),
         (output.limit.is_some(), "-c"),
@@ -191,6 +193,7 @@ impl Sink for Collected<'_> {
             frame: &job.frame,
             decoded: found.decoded,
             show_secrets: self.config.show_secrets,
+            secrets: self.config.schema.secrets(),
         };
         if self.captures.last().is_none_or(|last| **last != *job.capture) {
             self.captures.push(job.capture.to_string());

@@ -1,23 +1,26 @@
 //! `follow`: what was said, put together from its pieces.
 //! Never prints a piece twice.
 
-use std::io::{self, Write};
+use std::io;
 
 use anyhow::Result;
 
-use rpcshark::base::{Finding, secret};
+use rpcshark::base::Finding;
+use rpcshark::base::secret::Rules;
 use rpcshark::pipeline::{Correlated, Sink};
 use rpcshark::session::{Event, RunText, Session};
 use rpcshark::source;
 use rpcshark::view::events;
 
 use crate::cli::args::{Follow, Format};
-use crate::cli::commands::correlated::{self, Out};
+use crate::cli::commands::correlated;
 use crate::cli::exit::Exit;
+use crate::cli::records::{self, Records};
 
 /// Runs the command.
 pub fn run(args: Follow) -> Result<Exit> {
-    let config = correlated::config(&args.schema, &args.input, &args.output)?;
+    let format = records::settle(&args.output, Format::Text)?;
+    let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
     let known: Vec<&str> = config.plan.streams.iter().map(|s| &*s.name).collect();
     for name in args.stream.iter().filter(|s| s.as_str() != "all") {
         if !known.contains(&name.as_str()) {
@@ -28,30 +31,31 @@ pub fn run(args: Follow) -> Result<Exit> {
             anyhow::bail!("--stream: no stream '{shown}' (known: all {})", names.join(" "));
         }
     }
+    let records = Records::new(&args.output, format)?;
+    let choice = correlated::choose(&mut config, &args.files, &args.input, &args.output)?;
     let mut sink = Texts {
-        out: correlated::out(),
+        records,
         streams: args.stream,
-        json: matches!(args.output.format, Some(Format::Jsonl | Format::Json)),
-        show_secrets: args.output.show_secrets,
+        hides: (!args.output.show_secrets).then(|| config.schema.secrets()),
         texts: Vec::new(),
         failed: false,
     };
-    let (_, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
+    sink.records.begin()?;
+    let (_, failed) = correlated::run(&config, &choice, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
     sink.print()?;
-    sink.out.flush()?;
-    Ok(if failed || sink.failed { Exit::Unusable } else { Exit::Done })
+    sink.records.end()?;
+    Ok(if failed || sink.failed || sink.records.failed { Exit::Unusable } else { Exit::Done })
 }
 
-struct Texts {
-    out: Out,
+struct Texts<'a> {
+    records: Records,
     streams: Vec<String>,
-    json: bool,
-    show_secrets: bool,
+    hides: Option<&'a Rules>,
     texts: Vec<RunText>,
     failed: bool,
 }
 
-impl Texts {
+impl Texts<'_> {
     fn take(&mut self, events: &[Event]) {
         for event in events {
             if let Event::Text(text) = event {
@@ -68,18 +72,21 @@ impl Texts {
             }
             let whole = said.text();
             // A secret cut across two pieces is whole here.
-            let hidden = if self.show_secrets { None } else { secret::mask_text(&whole) };
+            let hidden = self.hides.and_then(|secrets| secrets.mask_text(&whole));
             let text = hidden.as_deref().unwrap_or(&whole);
-            if self.json {
+            let more = if self.records.format() == Format::Text {
+                let mut text = lines(text);
+                if !text.ends_with('\n') {
+                    text.push('\n');
+                }
+                self.records.rendered(text.as_bytes())?
+            } else {
                 let mut line = Vec::new();
                 events::text(said, text, &mut line);
-                self.out.write_all(&line)?;
-            } else {
-                let text = lines(text);
-                self.out.write_all(text.as_bytes())?;
-                if !text.ends_with('\n') {
-                    self.out.write_all(b"\n")?;
-                }
+                self.records.record(&line)?
+            };
+            if !more {
+                break;
             }
         }
         Ok(())
@@ -100,9 +107,14 @@ fn lines(text: &str) -> String {
     out
 }
 
-impl Sink for Texts {
+impl Sink for Texts<'_> {
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         self.take(frame.events);
+        Ok(true)
+    }
+
+    fn events(&mut self, events: &[Event]) -> io::Result<bool> {
+        self.take(events);
         Ok(true)
     }
 

@@ -1,7 +1,7 @@
 //! `timeline --at`: what each run had come to with a frame.
 //! Never reads on past it.
 
-use std::io::{self, Write};
+use std::io;
 
 use anyhow::{Result, bail};
 
@@ -14,24 +14,21 @@ use rpcshark::view::state::{Moment, Snapshots};
 use rpcshark::view::{events, state, text};
 
 use crate::cli::args::{Correlate, Format};
-use crate::cli::commands::correlated::{self, Out};
+use crate::cli::commands::correlated::{self, Choice};
 use crate::cli::exit::Exit;
+use crate::cli::records::{self, Records};
 use crate::cli::terminal;
 
 /// Runs the command.
 pub fn run(at: u64, args: &Correlate) -> Result<Exit> {
+    if args.output.filter.is_some() {
+        bail!("--filter: --at shows what all frames up to one came to");
+    }
+    let format = records::settle_format(&args.output)?;
     let config = correlated::config(&args.schema, &args.input, &args.output)?;
-    let text = match args.output.format {
-        None => terminal::stdout_is_terminal(),
-        Some(Format::Text) => true,
-        Some(Format::Jsonl) => false,
-        Some(_) => bail!("timeline prints --format text or jsonl"),
-    };
     let mut sink = At {
-        out: correlated::out(),
+        records: Records::new(&args.output, format)?,
         config: &config,
-        text,
-        quiet: args.output.quiet,
         at,
         frames: 0,
         state: State::default(),
@@ -39,19 +36,19 @@ pub fn run(at: u64, args: &Correlate) -> Result<Exit> {
         moment: Moment::default(),
         failed: false,
     };
-    let (_, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
-    sink.out.flush()?;
+    sink.records.begin()?;
+    let choice = Choice::default();
+    let (_, failed) = correlated::run(&config, &choice, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
+    sink.records.end()?;
     if sink.moment.frame != at {
         bail!("--at {at}: the captures have {} frames", sink.frames);
     }
-    Ok(if failed || sink.failed { Exit::Unusable } else { Exit::Done })
+    Ok(if failed || sink.failed || sink.records.failed { Exit::Unusable } else { Exit::Done })
 }
 
 struct At<'a> {
-    out: Out,
+    records: Records,
     config: &'a Config,
-    text: bool,
-    quiet: bool,
     at: u64,
     frames: u64,
     state: State,
@@ -79,7 +76,7 @@ impl Sink for At<'_> {
     }
 
     fn stopped(&mut self, session: &Session<'_>) -> io::Result<()> {
-        if self.quiet || self.moment.frame != self.at {
+        if self.moment.frame != self.at {
             return Ok(());
         }
         let mut runs = state::runs(
@@ -94,7 +91,7 @@ impl Sink for At<'_> {
             runs.iter_mut().for_each(state::Run::hide);
         }
         let mut out = Vec::new();
-        if self.text {
+        if self.records.format() == Format::Text {
             let mut drawing = String::new();
             text::state::write(
                 &self.config.plan,
@@ -104,13 +101,13 @@ impl Sink for At<'_> {
                 terminal::width(),
                 &mut drawing,
             );
-            out = drawing.into_bytes();
+            self.records.rendered(drawing.as_bytes())?;
         } else {
             runs.iter().for_each(|run| state::write(&self.config.plan, &self.moment, run, &mut out));
             let blobs = session.blobs();
             blobs.all().for_each(|blob| events::blob(&self.config.schema, blobs, blob, &mut out));
         }
-        self.out.write_all(&out)
+        self.records.records(&out).map(drop)
     }
 
     fn finished(&mut self, _: &Session<'_>, _: &[Event]) -> io::Result<()> {

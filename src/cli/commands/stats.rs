@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io;
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -18,28 +18,27 @@ use rpcshark::source;
 use crate::cli::args::{Correlate, Format};
 use crate::cli::commands::correlated;
 use crate::cli::exit::Exit;
-use crate::cli::terminal;
+use crate::cli::records::{self, Records};
 
 /// Waits kept for percentiles, of each kind.
 const MAX_WAITS: usize = 1_000_000;
 
 /// Runs the command.
 pub fn run(args: Correlate) -> Result<Exit> {
-    let config = correlated::config(&args.schema, &args.input, &args.output)?;
-    let text = match args.output.format {
-        None => terminal::stdout_is_terminal(),
-        Some(format) => format == Format::Text,
-    };
+    let format = records::settle_format(&args.output)?;
+    let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
+    let mut records = Records::new(&args.output, format)?;
+    let choice = correlated::choose(&mut config, &args.files, &args.input, &args.output)?;
     let mut sink = Counts { plan: &config.plan, ..Counts::new(&config.plan) };
-    let (summary, failed) = correlated::run(&config, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
-    let mut out = correlated::out();
-    if text {
-        out.write_all(sink.text().as_bytes())?;
-    } else {
-        writeln!(out, "{}", sink.json())?;
-    }
-    out.flush()?;
-    Ok(match failed || sink.failed {
+    let (summary, failed) =
+        correlated::run(&config, &choice, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
+    records.begin()?;
+    match format {
+        Format::Text => records.rendered(sink.text().as_bytes())?,
+        _ => records.record(format!("{}\n", sink.json()).as_bytes())?,
+    };
+    records.end()?;
+    Ok(match failed || sink.failed || records.failed {
         true => Exit::Unusable,
         false if args.output.strict && summary.has_problems() => Exit::No,
         false => Exit::Done,
@@ -93,7 +92,7 @@ impl<'a> Counts<'a> {
         }
     }
 
-    fn events(&mut self, events: &[Event]) {
+    fn take(&mut self, events: &[Event]) {
         for event in events {
             match event {
                 Event::Link(link) => {
@@ -234,7 +233,7 @@ impl Sink for Counts<'_> {
         let job = &frame.job.frame;
         self.calls.insert(job.lane.call, ());
         self.frames += 1;
-        self.events(frame.events);
+        self.take(frame.events);
         for finding in &frame.decoded.findings {
             *self.findings.entry(finding.code.name()).or_default() += 1;
         }
@@ -256,8 +255,13 @@ impl Sink for Counts<'_> {
         Ok(true)
     }
 
+    fn events(&mut self, events: &[Event]) -> io::Result<bool> {
+        self.take(events);
+        Ok(true)
+    }
+
     fn finished(&mut self, _: &Session<'_>, events: &[Event]) -> io::Result<()> {
-        self.events(events);
+        self.take(events);
         Ok(())
     }
 

@@ -1,23 +1,25 @@
 //! `timeline`: conversation, run, turn, step, call, with every request joined to its answer.
 //! Never prints a line before what it says is known.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use rpcshark::base::{Finding, Severity};
 use rpcshark::dialect::Plan;
 use rpcshark::pipeline::{Correlated, Job, Sink};
-use rpcshark::session::{Event, Session};
+use rpcshark::session::{Event, Model, Session};
 use rpcshark::source;
 use rpcshark::view::text::label::{Label, label};
 use rpcshark::view::text::timeline::{self, Entry};
 use rpcshark::view::{Item, events};
 
 use crate::cli::args::{Format, Timeline};
-use crate::cli::commands::correlated::{self, Out};
+use crate::cli::commands::correlated;
 use crate::cli::commands::state;
 use crate::cli::exit::Exit;
+use crate::cli::records::{self, Records};
 use crate::cli::terminal;
 
 /// Frames that are kept for the drawing.
@@ -31,13 +33,11 @@ pub fn run(args: Timeline) -> Result<Exit> {
     if let Some(at) = at {
         return state::run(at, &args);
     }
-    let config = correlated::config(&args.schema, &args.input, &args.output)?;
-    let text = match args.output.format {
-        None => terminal::stdout_is_terminal(),
-        Some(Format::Text) => true,
-        Some(Format::Jsonl) => false,
-        Some(_) => bail!("timeline prints --format text or jsonl"),
-    };
+    let format = records::settle_format(&args.output)?;
+    let text = format == Format::Text;
+    let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
+    let records = Records::new(&args.output, format)?;
+    let choice = correlated::choose(&mut config, &args.files, &args.input, &args.output)?;
     let render = |item: &Item<'_>, _: &Job, out: &mut Vec<u8>| {
         if text {
             let label = label(&config.schema, item.decoded, LINE);
@@ -49,17 +49,18 @@ pub fn run(args: Timeline) -> Result<Exit> {
         }
     };
     let mut sink = Drawn {
-        out: correlated::out(),
+        records,
         plan: &config.plan,
         text,
         width: terminal::width(),
-        quiet: args.output.quiet,
         entries: Vec::new(),
+        chosen: choice.is_filtered().then(Model::default),
         failed: false,
     };
-    let (summary, failed) = correlated::run(&config, &args.files, &args.input, &render, &mut sink)?;
-    sink.out.flush()?;
-    Ok(match failed || sink.failed {
+    sink.records.begin()?;
+    let (summary, failed) = correlated::run(&config, &choice, &args.files, &args.input, &render, &mut sink)?;
+    sink.records.end()?;
+    Ok(match failed || sink.failed || sink.records.failed {
         true => Exit::Unusable,
         false if args.output.strict && summary.has_problems() => Exit::No,
         false => Exit::Done,
@@ -67,23 +68,34 @@ pub fn run(args: Timeline) -> Result<Exit> {
 }
 
 struct Drawn<'a> {
-    out: Out,
+    records: Records,
     plan: &'a Plan,
     text: bool,
     width: usize,
-    quiet: bool,
     entries: Vec<Entry>,
+    /// Where there is a display filter: what of the model is left to draw.
+    chosen: Option<Model>,
     failed: bool,
 }
 
 impl Drawn<'_> {
-    fn events(&mut self, events: &[Event]) -> io::Result<()> {
-        if self.text || self.quiet {
-            return Ok(());
+    /// Prints events; of a filtered drawing they are what is drawn.
+    fn tell(&mut self, events: &[Event]) -> io::Result<bool> {
+        if self.text {
+            let Some(model) = &mut self.chosen else { return Ok(true) };
+            for event in events {
+                match event.clone() {
+                    Event::Link(link) => model.links.push(link),
+                    Event::Finding(notice) => model.notices.push(notice),
+                    Event::Outcome(outcome) => model.outcomes.push(outcome),
+                    Event::Text(_) => {}
+                }
+            }
+            return Ok(true);
         }
-        let mut line = Vec::new();
-        events.iter().for_each(|event| events::event(self.plan, event, &mut line));
-        self.out.write_all(&line)
+        let mut lines = Vec::new();
+        events.iter().for_each(|event| events::event(self.plan, event, &mut lines));
+        self.records.records(&lines)
     }
 
     fn keep(&mut self, frame: &Correlated<'_>) {
@@ -123,25 +135,33 @@ impl Sink for Drawn<'_> {
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         if self.text {
             self.keep(frame);
-        } else {
-            correlated::write(&mut self.out, frame.rendered, self.quiet)?;
-            self.events(frame.events)?;
+            self.records.written += 1;
+            self.tell(frame.events)?;
+            return Ok(self.records.wants_more());
         }
-        Ok(true)
+        Ok(self.records.record(frame.rendered)? && self.tell(frame.events)?)
+    }
+
+    fn events(&mut self, events: &[Event]) -> io::Result<bool> {
+        self.tell(events)
     }
 
     fn finished(&mut self, session: &Session<'_>, events: &[Event]) -> io::Result<()> {
-        self.events(events)?;
-        if self.text && !self.quiet {
+        if self.records.wants_more() || self.text {
+            self.tell(events)?;
+        }
+        if self.text && !self.records.is_silent() {
             let mut drawing = String::new();
-            timeline::write(self.plan, session.model(), &self.entries, self.width, &mut drawing);
-            self.out.write_all(drawing.as_bytes())?;
+            let chosen = self.chosen.take().map(|chosen| prune(chosen, session.model(), &mut self.entries));
+            let model = chosen.as_ref().unwrap_or(session.model());
+            timeline::write(self.plan, model, &self.entries, self.width, &mut drawing);
+            self.records.out.write_all(drawing.as_bytes())?;
         }
         Ok(())
     }
 
     fn idle(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.records.out.flush()
     }
 
     fn finding(&mut self, capture: &str, finding: &Finding) {
@@ -154,4 +174,31 @@ impl Sink for Drawn<'_> {
         self.failed = true;
         correlated::told(error);
     }
+}
+
+/// Gives a filtered model the stages of its entries and what is around them; numbers change with it.
+fn prune(mut chosen: Model, whole: &Model, entries: &mut [Entry]) -> Model {
+    let mut wanted = vec![false; whole.stages.len()];
+    for entry in entries.iter() {
+        let mut at = entry.stage.and_then(|s| usize::try_from(s).ok());
+        while let Some(stage) = at {
+            match wanted.get_mut(stage) {
+                Some(seen) if !*seen => *seen = true,
+                _ => break,
+            }
+            at = whole.stages.get(stage).and_then(|s| s.parent).and_then(|s| usize::try_from(s).ok());
+        }
+    }
+    let left = wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
+    let numbers: HashMap<u32, u32> = left.zip(0..).map(|((old, _), new)| (old as u32, new)).collect();
+    let renumbered = |stage: Option<u32>| stage.and_then(|s| numbers.get(&s).copied());
+    for (stage, _) in whole.stages.iter().zip(&wanted).filter(|(_, wanted)| **wanted) {
+        let mut stage = stage.clone();
+        stage.parent = renumbered(stage.parent);
+        chosen.stages.push(stage);
+    }
+    entries.iter_mut().for_each(|e| e.stage = renumbered(e.stage));
+    chosen.links.iter_mut().for_each(|l| l.stage = renumbered(l.stage));
+    chosen.outcomes.iter_mut().for_each(|o| o.stage = renumbered(o.stage));
+    chosen
 }

@@ -29,6 +29,9 @@ fn schema() -> Schema {
         let field = schema.field(name).unwrap();
         schema.annotate(field, Annotation { id: Some(id as u16), ..Annotation::default() });
     }
+    let secrets = schema.secrets_mut();
+    secrets.add(&[], &[], "", &["seat".to_owned()]);
+    secrets.add_pattern("zz[0-9]{4}").unwrap();
     schema.settle();
     schema
 }
@@ -96,6 +99,10 @@ impl Dice {
         const TEXTS: &[&str] = &[
             "",
             "plain words here",
+            "seat",
+            "api_key",
+            "a zz1234 b",
+            "{\"seat\":\"x\"}",
             "deadbeef",
             "a\"b\\c\nd",
             "é\u{202e}ü",

@@ -5,7 +5,7 @@ use crate::base::json::push_string;
 
 /// Whether JSON shows a text as it is: ASCII, with nothing to escape.
 fn is_plain(bytes: &[u8]) -> bool {
-    let special = |b: u8| b < 0x20 || b >= 0x7f || b == b'"' || b == b'\\';
+    let special = |b: u8| !(0x20..0x7f).contains(&b) || b == b'"' || b == b'\\';
     let (chunks, rest) = bytes.as_chunks::<16>();
     chunks.iter().all(|chunk| {
         // Comparisons that the compiler makes one vector operation each.

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use smallvec::SmallVec;
 
 use crate::{
-    base::{Limits, secret},
+    base::Limits,
     message::{IdValue, MAX_DEPTH, json, wkt},
     schema::{Kind, Schema, TypeId, is_secret_name},
 };
@@ -292,8 +292,10 @@ impl<'a, 'o> Walk<'a, 'o> {
                 Raw::Range(from, to) => {
                     let bytes = self.payload.get(from..to)?;
                     // What stands under the name of a credential is hidden.
-                    let hides = |key: &[u8]| std::str::from_utf8(key).map_or(true, is_secret_name);
-                    if self.redact && (hides(bytes) || secret::mask(bytes).is_some())
+                    let secrets = self.schema.secrets();
+                    let is_secret = |key| is_secret_name(key) || secrets.is_key(key);
+                    let hides = |key| std::str::from_utf8(key).map_or(true, is_secret);
+                    if self.redact && (hides(bytes) || self.schema.secrets().mask(bytes).is_some())
                         || !text::push(self.out, bytes)
                     {
                         return None;
@@ -336,7 +338,7 @@ impl<'a, 'o> Walk<'a, 'o> {
 
     fn text(&mut self, bytes: &[u8]) -> Option<()> {
         if self.redact {
-            if secret::mask(bytes).is_some() {
+            if self.schema.secrets().mask(bytes).is_some() {
                 return None;
             }
             if self.tries && text::may_be_encoded(bytes) {
@@ -361,7 +363,7 @@ impl<'a, 'o> Walk<'a, 'o> {
                     return None;
                 }
             }
-            if secret::mask(bytes).is_some() {
+            if self.schema.secrets().mask(bytes).is_some() {
                 return None;
             }
         }

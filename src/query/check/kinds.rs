@@ -13,7 +13,7 @@ pub fn named(holds: &Holds) -> String {
         Holds::Record(ty) => match ty {
             Type::Int => "a number".to_owned(),
             Type::Bool => "true or false".to_owned(),
-            Type::Text | Type::Kind | Type::MessageName | Type::Code => "text".to_owned(),
+            Type::Text | Type::Kind | Type::MessageName | Type::Code | Type::Pair => "text".to_owned(),
             Type::Word(words) | Type::Ranked(words) => format!("one of {}", words.join(", ")),
             Type::Flags => "a number".to_owned(),
             Type::Time => "a time".to_owned(),
@@ -62,7 +62,12 @@ fn refuse(name: &str, holds: &Holds, op: Op, span: &Range<usize>, ok: bool) -> R
 pub fn ordered(name: &str, holds: &Holds, op: Op, span: &Range<usize>) -> Result<(), Error> {
     let ok = any(
         holds,
-        |ty| !matches!(ty, Type::Bool | Type::Word(_) | Type::Kind | Type::MessageName | Type::Code),
+        |ty| {
+            !matches!(
+                ty,
+                Type::Bool | Type::Word(_) | Type::Kind | Type::MessageName | Type::Code | Type::Pair
+            )
+        },
         |node| {
             !matches!(
                 node,

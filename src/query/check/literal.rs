@@ -104,6 +104,19 @@ fn record(ty: Type, literal: &Literal, names: Names<'_>) -> Result<Vec<Want>, Er
             true => one(Want::Text(text.clone())),
             false => refused(format!("no finding has the code '{}'", clean(text)), nearest(text, codes())),
         },
+        (Type::Pair, Lit::Text(text)) => match names.pairs.contains(&text.as_str()) {
+            true => one(Want::Text(text.clone())),
+            false => {
+                let near = nearest(text, names.pairs.iter().copied());
+                let error = Error::new(literal.span.clone(), format!("no pair is called '{}'", clean(text)));
+                Err(match near {
+                    None if !names.pairs.is_empty() => {
+                        error.help(format!("there are {}", names.pairs.join(", ")))
+                    }
+                    near => error.near(near),
+                })
+            }
+        },
         (Type::MessageName, Lit::Text(text)) => {
             if names.schema.is_empty() || names.schema.type_by_name(text).is_some() {
                 return one(Want::Text(text.clone()));

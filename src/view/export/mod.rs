@@ -166,7 +166,8 @@ impl Story<'_> {
 
     /// Whether stages of a level are runs.
     pub fn is_run(&self, stage: &Stage) -> bool {
-        self.plan.levels.get(usize::from(stage.level)).is_some_and(|l| !l.methods.is_empty())
+        stage.merged.is_none()
+            && self.plan.levels.get(usize::from(stage.level)).is_some_and(|l| !l.methods.is_empty())
     }
 
     /// The earliest time of all.

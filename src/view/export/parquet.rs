@@ -28,7 +28,7 @@ fn rows(table: &Table, out: &mut (dyn Write + Send)) -> Result<(), ParquetError>
         schema.push_str(&match column {
             Column::Text(_) => format!(" optional binary {name} (UTF8);"),
             Column::Int(_) => format!(" optional int64 {name};"),
-            Column::Time(_) => format!(" optional int64 {name} (TIMESTAMP(NANOS,true));"),
+            Column::Time(_) => format!(" optional int64 {name} (TIMESTAMP(MICROS,true));"),
             Column::Float(_) => format!(" optional double {name};"),
             Column::Bool(_) => format!(" required boolean {name};"),
             Column::Ints(_) => format!(" repeated int64 {name};"),

@@ -1,9 +1,9 @@
 //! A session as tables: frames, links, findings, runs; their columns are the schema that docs/EXPORT.md promises.
 //! Never knows a file format.
 
-use crate::base::Finding;
 use crate::base::json::{push_key, push_string};
 use crate::base::text::clean;
+use crate::base::{Finding, Timestamp};
 use crate::view::events::push_float;
 use crate::view::jsonl::push_id;
 
@@ -15,7 +15,7 @@ pub enum Column {
     Text(Vec<Option<String>>),
     /// 64 bits, signed.
     Int(Vec<Option<i64>>),
-    /// Nanoseconds since 1970, UTC.
+    /// Microseconds since 1970, UTC: nanoseconds have hardly a function in DuckDB.
     Time(Vec<Option<i64>>),
     /// A double.
     Float(Vec<Option<f64>>),
@@ -48,6 +48,10 @@ fn ints<T>(rows: &[T], value: impl Fn(&T) -> Option<u64>) -> Column {
     Column::Int(rows.iter().map(|row| value(row).map(|n| i64::try_from(n).unwrap_or(i64::MAX))).collect())
 }
 
+fn times<T>(rows: &[T], value: impl Fn(&T) -> Option<Timestamp>) -> Column {
+    Column::Time(rows.iter().map(|row| value(row).map(|time| time.0.div_euclid(1_000))).collect())
+}
+
 fn numbers(list: &[u64]) -> Vec<i64> {
     list.iter().map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect()
 }
@@ -65,7 +69,7 @@ fn frames(story: &Story<'_>) -> Table {
         columns: vec![
             ("frame", ints(all, |f| Some(f.number))),
             ("capture", texts(all, |f| Some(f.capture.to_string()))),
-            ("ts", Column::Time(all.iter().map(|f| f.time.map(|t| t.0)).collect())),
+            ("ts", times(all, |f| f.time)),
             ("call", ints(all, |f| Some(f.call))),
             ("rpc", texts(all, |f| owned(f.rpc.as_deref()))),
             ("direction", texts(all, |f| owned(Some(f.side.name())))),
@@ -201,7 +205,7 @@ fn runs(story: &Story<'_>) -> Table {
             ("tokens", texts(all, |o| Some(tokens(&o.tokens)))),
             ("ttft_ms", Column::Float(all.iter().map(|o| o.ttft_ms).collect())),
             ("duration_ms", Column::Float(all.iter().map(|o| o.duration_ms).collect())),
-            ("began", Column::Time(all.iter().map(|o| o.began.map(|t| t.0)).collect())),
+            ("began", times(all, |o| o.began)),
             ("first_frame", ints(all, |o| Some(o.frames.0))),
             ("last_frame", ints(all, |o| Some(o.frames.1))),
         ],

@@ -54,8 +54,12 @@ pub fn write(plan: &Plan, model: &Model, entries: &[Entry], width: usize, out: &
         notices.entry(notice.frames.first().copied().unwrap_or(0)).or_default().push(notice);
     }
     let outcomes = model.outcomes.iter().filter_map(|o| Some((o.stage?, o))).collect();
+    let mut repeats = HashMap::new();
+    for finding in entries.iter().flat_map(|e| &e.findings) {
+        repeats.entry((finding.code, finding.text.clone())).and_modify(|n| *n += 1).or_insert(0);
+    }
     let digits = entries.last().map_or(1, |e| e.frame.to_string().len());
     let tree = layout::Tree::new(plan, model, entries);
-    let mut drawing = Drawing { plan, model, links, answers, notices, outcomes, width, digits, out };
+    let mut drawing = Drawing { plan, model, links, answers, notices, outcomes, repeats, width, digits, out };
     drawing.all(&tree);
 }

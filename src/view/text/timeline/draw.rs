@@ -7,7 +7,7 @@ use std::fmt::Write;
 use colored::Colorize;
 
 use crate::base::text::{clean, cut};
-use crate::base::{Finding, Severity, Timestamp};
+use crate::base::{Code, Finding, Severity, Timestamp};
 use crate::dialect::{Plan, Take, Unit};
 use crate::pdu::Side;
 use crate::session::{EndingKind, IdValue, Link, LinkState, Model, Notice, Outcome, Stage};
@@ -29,6 +29,8 @@ pub(super) struct Drawing<'a, 'o> {
     pub answers: HashMap<u64, &'a Link>,
     pub notices: BTreeMap<u64, Vec<&'a Notice>>,
     pub outcomes: HashMap<u32, &'a Outcome>,
+    /// How often each finding of a frame comes again; gone once it is said.
+    pub repeats: HashMap<(Code, String), u64>,
     pub width: usize,
     pub digits: usize,
     pub out: &'o mut String,
@@ -220,6 +222,7 @@ impl<'a> Drawing<'a, '_> {
         let ended = stage.closed.or(Some(stage.last)).and_then(|m| m.time);
         if let Some(lasted) = since(stage.first.time, ended).filter(|_| stage.first.frame != stage.last.frame)
             && lasted != "0.000"
+            && !lasted.starts_with('-')
         {
             let _ = write!(head, " · {lasted} s");
         }
@@ -323,8 +326,18 @@ impl<'a> Drawing<'a, '_> {
             .filter(|frame| self.notices.contains_key(frame))
             .collect();
         self.told(&mine, depth + 1);
-        for entry in group {
-            entry.findings.iter().for_each(|finding| self.finding(finding, depth + 1));
+        for finding in group.iter().flat_map(|entry| &entry.findings) {
+            // What is wrong with a stream shows in many of its frames: said in full once.
+            let key = (finding.code, finding.text.clone());
+            let more = self.repeats.remove(&key);
+            match more {
+                Some(0) => self.finding(finding, depth + 1),
+                Some(more) => {
+                    let text = format!("{} (and in {more} more frames)", finding.text);
+                    self.finding(&Finding { text, ..finding.clone() }, depth + 1);
+                }
+                None => {}
+            }
         }
     }
 

@@ -26,12 +26,16 @@ pub(super) struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     pub(super) fn new(plan: &Plan, model: &'a Model, entries: &'a [Entry]) -> Self {
-        let is_run = |s: &Stage| plan.levels.get(usize::from(s.level)).is_some_and(|l| !l.methods.is_empty());
+        let is_run = |s: &Stage| {
+            let level = plan.levels.get(usize::from(s.level));
+            s.merged.is_none() && level.is_some_and(|l| !l.methods.is_empty())
+        };
         let runs = model.stages.iter().map(is_run).collect();
         let mut tree =
             Self { model, frames: HashMap::new(), nested: HashMap::new(), inner: HashMap::new(), runs };
         tree.nest();
-        let mut stages: HashMap<u64, Option<u32>> = entries.iter().map(|e| (e.frame, e.stage)).collect();
+        let mut stages: HashMap<u64, Option<u32>> =
+            entries.iter().map(|e| (e.frame, model.resolved(e.stage))).collect();
         for link in &model.links {
             // An answer stands where its question does, where that is further in.
             let Some(asked) = link.request.and_then(|r| stages.get(&r).copied().flatten()) else { continue };
