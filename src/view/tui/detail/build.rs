@@ -237,7 +237,7 @@ impl Builder<'_> {
         let unknown = || "(unknown)".to_owned();
         let first = match &head.start {
             Start::Request { method, path, .. } => {
-                let path = path.as_deref().map_or_else(unknown, |p| url(p, show).into_owned());
+                let path = path.as_deref().map_or_else(unknown, |p| url(self.item.hides(), p).into_owned());
                 format!("{} {path}", method.clone().unwrap_or_else(unknown))
             }
             Start::Response { status } => status.map_or_else(unknown, |s| s.to_string()),
@@ -247,7 +247,7 @@ impl Builder<'_> {
             self.fact("host", clean(&host(authority, show)));
         }
         for header in head.headers.fields.iter().filter(|h| h.name != "host") {
-            let value = header_value(&header.name, &header.value, show);
+            let value = header_value(self.item.hides(), &header.name, &header.value);
             self.fact(&clean(&header.name), clean(&value));
             if value == REDACTED
                 && let Some(row) = self.lines.last_mut()
