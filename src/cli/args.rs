@@ -198,16 +198,6 @@ pub enum FailOn {
     Error,
 }
 
-    #[arg(long)]
-    pub force: bool,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
 /// `encode`.
 #[derive(Args, Debug)]
 pub struct Encode {

@@ -16,7 +16,6 @@ mod lives;
 mod model;
 mod order;
 mod replay;
-pub mod running;
 pub mod state;
 pub mod status;
 mod text;

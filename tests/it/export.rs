@@ -448,7 +448,8 @@ fn recipes_run() {
             if line.contains("parquet") && !cfg!(feature = "parquet") {
                 continue;
             }
-            let output = Command::new("sh").args(["-euc", line]).current_dir(dir.path()).env("PATH", &path).output();
+            let output =
+                Command::new("sh").args(["-euc", line]).current_dir(dir.path()).env("PATH", &path).output();
             let output = output.expect("a shell");
             assert!(output.status.success(), "{line}: {}", stderr(&output));
             if needs != "rpcshark" {

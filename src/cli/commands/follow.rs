@@ -1,8 +1,6 @@
 //! `follow`: what was said, put together from its pieces.
 //! Never prints a piece twice.
 
-mod live;
-
 use std::io;
 
 use anyhow::Result;
