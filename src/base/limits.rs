@@ -14,6 +14,10 @@ pub struct Limits {
     pub ratio_floor: u64,
     /// Deepest nesting of messages and groups (`--max-depth`).
     pub max_depth: usize,
+    /// Fields of one message that are decoded, at every depth together; the rest is kept as bytes.
+    pub max_fields: usize,
+    /// Bytes that are shown of a message's broken end (`$rest`).
+    pub max_rest: usize,
     /// Out-of-order bytes held per direction of a TCP connection.
     pub max_held: usize,
     /// Connections followed at once; the longest idle is given up.
@@ -70,6 +74,8 @@ impl Default for Limits {
             max_ratio: 2_000,
             ratio_floor: 1 << 20,
             max_depth: 100,
+            max_fields: 4 << 20,
+            max_rest: 1 << 20,
             max_held: 16 << 20,
             max_connections: 4_096,
             max_calls: 65_536,
@@ -92,6 +98,66 @@ impl Default for Limits {
             max_export_frames: 1_000_000,
             max_report_payload: 16 << 10,
             max_report: 64 << 20,
+        }
+    }
+}
+
+macro_rules! named {
+    ($($name:ident)*) => {
+        impl Limits {
+            /// The name of every limit.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            /// Sets a limit by its name; false where there is none of that name, or the value is more than
+            /// it can hold.
+            pub fn set(&mut self, name: &str, value: u64) -> bool {
+                match name {
+                    $(stringify!($name) => value.try_into().map(|value| self.$name = value).is_ok(),)*
+                    _ => false,
+                }
+            }
+
+            /// A limit by its name.
+            pub fn by_name(&self, name: &str) -> Option<u64> {
+                match name {
+                    $(stringify!($name) => u64::try_from(self.$name).ok(),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+named! {
+    max_frame max_inflate max_ratio ratio_floor max_depth max_fields max_rest max_held max_connections max_calls
+    max_header_block max_pipelined max_body max_record max_bodies max_fragments max_tls_held max_tls_search
+    max_channels max_lives max_ended max_stages max_text max_blobs max_blob_bytes max_export_frames
+    max_report_payload max_report max_kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_has_a_name_and_a_line_in_the_docs() {
+        let written = format!("{:?}", Limits::default());
+        assert_eq!(written.matches(": ").count(), Limits::NAMES.len());
+        let docs = include_str!("../../docs/LIMITS.md");
+        for name in Limits::NAMES {
+            let mut limits = Limits::default();
+            let default = limits.by_name(name).unwrap_or(0);
+            assert!(limits.set(name, 7) && limits.by_name(name) == Some(7), "{name}");
+            let line = docs.lines().find(|line| line.starts_with(&format!("| `{name}` ")));
+            let spelled = match default {
+                _ if default % (1 << 20) == 0 => format!("{} MiB", default >> 20),
+                _ if default % 1024 == 0 && name.contains("held") => format!("{} KiB", default >> 10),
+                _ => default.to_string(),
+            };
+            let says = |line: &str| {
+                line.contains(&format!("| {spelled} |")) || line.contains(&format!("| {default} |"))
+            };
+            assert!(line.is_some_and(says), "{name}: {spelled} is not in docs/LIMITS.md: {line:?}");
         }
     }
 }

@@ -2,12 +2,14 @@
 //! Never knows where the text comes from; never keeps what it found.
 
 mod name;
+mod rules;
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
 use regex::bytes::{Captures, Regex};
 
 pub use name::{is_secret_header, is_secret_parameter};
+pub use rules::Rules;
 
 /// What stands for a secret.
 pub const REDACTED: &str = "[redacted]";
@@ -59,26 +61,42 @@ pub fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
         masked = Cow::Owned(new);
     }
     let may_hold = memchr::memchr2(b':', b'B', &masked).is_some() || memchr::memchr(b'b', &masked).is_some();
-    if may_hold && let Some(in_place) = &*IN_PLACE {
-        let hide = |found: &Captures<'_>| -> Vec<u8> {
-            let whole = found.get(0).map_or(0..0, |m| m.range());
-            let mut out = Vec::new();
-            let mut at = whole.start;
-            for group in found.iter().skip(1).flatten() {
-                out.extend_from_slice(masked.get(at..group.start()).unwrap_or_default());
-                out.extend_from_slice(REDACTED.as_bytes());
-                at = group.end();
-            }
-            out.extend_from_slice(masked.get(at..whole.end).unwrap_or_default());
-            out
-        };
-        if let Cow::Owned(new) = in_place.replace_all(&masked, hide) {
-            masked = Cow::Owned(new);
-        }
+    let groups = |found: &Captures<'_>| -> Vec<Range<usize>> {
+        found.iter().skip(1).flatten().map(|group| group.range()).collect()
+    };
+    if may_hold
+        && let Some(in_place) = &*IN_PLACE
+        && let Some(new) = replaced(in_place, &masked, groups)
+    {
+        masked = Cow::Owned(new);
     }
     match masked {
         Cow::Owned(new) if new != bytes => Some(new),
         _ => None,
+    }
+}
+
+/// `bytes` with what `secret` names of each match replaced; `None` where nothing matches.
+fn replaced(
+    pattern: &Regex,
+    bytes: &[u8],
+    secret: impl Fn(&Captures<'_>) -> Vec<Range<usize>>,
+) -> Option<Vec<u8>> {
+    let hide = |found: &Captures<'_>| -> Vec<u8> {
+        let whole = found.get(0).map_or(0..0, |m| m.range());
+        let mut out = Vec::new();
+        let mut at = whole.start;
+        for hidden in secret(found) {
+            out.extend_from_slice(bytes.get(at..hidden.start).unwrap_or_default());
+            out.extend_from_slice(REDACTED.as_bytes());
+            at = hidden.end;
+        }
+        out.extend_from_slice(bytes.get(at..whole.end).unwrap_or_default());
+        out
+    };
+    match pattern.replace_all(bytes, hide) {
+        Cow::Owned(new) => Some(new),
+        Cow::Borrowed(_) => None,
     }
 }
 

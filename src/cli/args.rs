@@ -3,6 +3,7 @@
 
 mod export;
 mod runs;
+mod view;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use super::completion;
 
 pub use export::{Export, ExportTo};
 pub use runs::{Blobs, Check, Follow, Timeline};
+pub use view::View;
 
 /// Inspect captured Connect, gRPC and gRPC-Web traffic.
 ///
@@ -96,6 +98,16 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Say what is known of a protocol, and what is not
     Dialect(DialectArgs),
+    /// Look at a capture: frame list, message tree, bytes, timeline (see docs/VIEW.md)
+    ///
+    /// Opens at once, however long the capture: frames are read in the background and decoded as they are
+    /// shown. ? shows the keys.
+    #[command(
+        after_help = "Examples:\n  rpcshark view session.pcap\n  rpcshark view -Y 'findings.severity >= \"warning\"' session.har\n  \
+                            rpcshark view --columns frame,time,kind,message.**.path session.pcap\n  \
+                            tcpdump -U -w - | rpcshark view -"
+    )]
+    View(View),
     /// Print what a shell needs to complete options, types, kinds and codes
     #[command(
         after_help = "Examples:\n  source <(rpcshark completions bash)\n  rpcshark completions zsh > ~/.zfunc/_rpcshark\n  \
@@ -403,6 +415,9 @@ pub struct InputOptions {
     /// Deepest nesting of messages
     #[arg(long, value_name = "N")]
     pub max_depth: Option<usize>,
+    /// Any other limit by its name in docs/LIMITS.md, as max_connections=100
+    #[arg(long = "limit", value_name = "NAME=VALUE")]
+    pub limits: Vec<String>,
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
@@ -535,7 +550,7 @@ pub enum Expand {
 }
 
 /// Reads `4096`, `64K`, `16M`, `1GiB`.
-fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: u64 = digits
         .parse()

@@ -65,6 +65,12 @@ fn parse(text: &str, path: &Path, home: &Path) -> Result<Settings> {
 impl Settings {
     /// Fills in what the command line leaves open.
     pub fn apply(&self, cli: &mut Cli) {
+        if let Command::View(view) = &mut cli.command {
+            view.color = view.color.or(self.color);
+            if view.columns.is_empty() {
+                view.columns.clone_from(&self.columns);
+            }
+        }
         let (schema, output) = options(&mut cli.command);
         if let Some(schema) = schema {
             self.fill(schema);
@@ -104,6 +110,7 @@ pub fn options(command: &mut Command) -> (Option<&mut SchemaOptions>, Option<&mu
         Command::Blobs(c) => (Some(&mut c.schema), Some(&mut c.output)),
         Command::Export(c) => (Some(&mut c.schema), Some(&mut c.output)),
         Command::Encode(c) => (Some(&mut c.schema), None),
+        Command::View(c) => (Some(&mut c.schema), None),
         Command::Schema(c) => match &mut c.command {
             SchemaCommand::List { schema } | SchemaCommand::Show { schema, .. } => (Some(schema), None),
             SchemaCommand::Compile { schema, .. } => (Some(schema), None),

@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use anyhow::Result;
 
-use rpcshark::dialect::{Plan, Unit};
-use rpcshark::query::{Filter, Names};
+use rpcshark::dialect::Plan;
+use rpcshark::pipeline;
+use rpcshark::query::Filter;
 use rpcshark::schema::Schema;
 
 /// An expression that cannot be used.
@@ -36,13 +37,6 @@ pub enum Moment {
 
 /// The display filter of an expression.
 pub fn filter(text: &str, schema: &Schema, plan: &Plan, moment: Moment) -> Result<Filter> {
-    let ids: Vec<&str> = plan.namespaces.iter().map(|n| &*n.key).collect();
-    let mut carrier = ids.clone();
-    carrier.push("other");
-    for tunnel in &plan.tunnels {
-        let order = tunnel.order.and_then(|place| schema.ty(tunnel.carrier).field(place));
-        carrier.extend(order.map(|f| &*f.name));
-    }
     let named = |error: rpcshark::query::Error| ExpressionError {
         option: "--filter",
         code: text.to_owned(),
@@ -50,12 +44,7 @@ pub fn filter(text: &str, schema: &Schema, plan: &Plan, moment: Moment) -> Resul
         text: error.text,
         help: error.help,
     };
-    let pairs: Vec<&str> = plan.lifelines.iter().map(|l| &*l.name).collect();
-    let counted = plan.measures.iter().filter(|m| m.unit == Unit::Tokens);
-    let tokens: Vec<&str> = counted.map(|m| &*m.name).collect();
-    let whole = moment == Moment::Session;
-    let names = Names { schema, ids: &ids, carrier: &carrier, pairs: &pairs, tokens: &tokens, whole };
-    let filter = Filter::new(text, names).map_err(named)?;
+    let filter = pipeline::display_filter(text, schema, plan, moment == Moment::Session).map_err(named)?;
     match filter.later() {
         Some(error) if moment == Moment::Frame => Err(named(error).into()),
         _ => Ok(filter),

@@ -10,8 +10,10 @@ mod exit;
 mod expression;
 mod jq;
 mod pager;
+mod private;
 mod records;
 mod report;
+mod screen;
 mod setup;
 mod terminal;
 
@@ -32,10 +34,13 @@ pub fn run() -> ExitCode {
     let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let failed = error.use_stderr();
-            // Nothing can be done where the message itself cannot be written.
+            if error.use_stderr() {
+                report::usage(&error);
+                return Exit::Unusable.into();
+            }
+            // Help. Nothing can be done where it cannot be written.
             let _ = error.print();
-            return if failed { Exit::Unusable } else { Exit::Done }.into();
+            return Exit::Done.into();
         }
     };
     let result = settings(&mut cli).and_then(|settings| {
@@ -74,7 +79,7 @@ fn pages(cli: &Cli) -> bool {
             Command::Check(c) => !live(&c.input) && !silent(&c.output),
             Command::Blobs(c) => !live(&c.input) && !silent(&c.output),
             Command::Schema(_) | Command::Dialect(_) | Command::Man(_) => true,
-            Command::Export(_) | Command::Encode(_) | Command::Completions(_) => false,
+            Command::Export(_) | Command::Encode(_) | Command::Completions(_) | Command::View(_) => false,
         }
 }
 
@@ -91,6 +96,7 @@ fn command(command: Command) -> Result<Exit> {
         Command::Encode(args) => commands::encode::run(args),
         Command::Schema(args) => commands::schema::run(args),
         Command::Dialect(args) => commands::dialect::run(args),
+        Command::View(args) => commands::view::run(args),
         Command::Completions(args) => commands::shell::completions(args),
         Command::Man(args) => commands::shell::man(args),
     }

@@ -26,6 +26,12 @@ pub fn error(error: &anyhow::Error) {
     line(&format!("error: {}", clean(&format!("{error:#}"))));
 }
 
+/// Prints a mistake in the command line, which quotes it.
+pub fn usage(error: &clap::Error) {
+    let text = error.render().to_string();
+    text.trim_end().lines().for_each(|text| line(&clean(text)));
+}
+
 /// Prints a schema's error with a caret where it has a place.
 pub fn schema_error(level: &str, error: &schema::Error) {
     match (&error.source_text, &error.span) {
@@ -49,16 +55,14 @@ fn caret(
     help: Option<&str>,
 ) {
     line(&format!("{level}: {}: {}", clean(file), clean(message)));
+    let (text, span) = around(text, span);
     // Only tabs and newlines may stay as they are in the quoted source: everything else is cleaned, of the
     // same length in characters so that the caret stands where it should.
     let mut source: String = text
         .chars()
         .map(|c| if c != '\n' && c != '\t' && rpcshark::base::text::is_unsafe(c) { '?' } else { c })
         .collect();
-    let (start, end) = (
-        text[..span.start.min(text.len())].chars().count(),
-        text[..span.end.min(text.len())].chars().count(),
-    );
+    let (start, end) = (text[..span.start].chars().count(), text[..span.end].chars().count());
     if start >= source.chars().count() {
         // Something is missing at the end: the caret needs a place to stand.
         source.push(' ');
@@ -89,6 +93,24 @@ fn caret(
     }
 }
 
+/// The text that is quoted, and the place in it: all of it, or a part of one line where lines are so long that nobody
+/// could read them, nor a caret be drawn.
+fn around(text: &str, span: std::ops::Range<usize>) -> (&str, std::ops::Range<usize>) {
+    const LONG: usize = 2_000;
+    const SHOWN: usize = 100;
+    let boundary =
+        |at: usize| (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let (start, end) = (boundary(span.start), boundary(span.end.max(span.start)));
+    if text.lines().all(|line| line.len() <= LONG) {
+        return (text, start..end);
+    }
+    let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+    let from = boundary(start.saturating_sub(SHOWN)).max(line_start);
+    let to = boundary(start + SHOWN).min(line_end);
+    (&text[from..to], start - from..end.min(to) - from)
+}
+
 /// Prints a finding that belongs to no frame.
 pub fn finding(capture: &str, finding: &Finding) {
     let place = finding.span.map(|s| format!(" at offset {}", s.start)).unwrap_or_default();
@@ -99,4 +121,21 @@ pub fn finding(capture: &str, finding: &Finding) {
 /// Prints a line on standard error; where that is closed, nobody wants to know.
 pub fn line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_quoted_in_part() {
+        assert_eq!(around("a b c", 2..3), ("a b c", 2..3));
+        assert_eq!(around("é", 1..9), ("é", 0..2));
+        let long = format!("first\n{}here{}\nlast", "é".repeat(40_000), "x".repeat(40_000));
+        let at = long.find("here").unwrap_or(0);
+        let (part, span) = around(&long, at..at + 4);
+        assert!(part.len() < 300 && &part[span.clone()] == "here", "{part} {span:?}");
+        let (part, span) = around(&long, 80_000..80_001);
+        assert!(part.get(span).is_some());
+    }
 }

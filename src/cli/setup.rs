@@ -64,6 +64,23 @@ pub fn config(
     output: &OutputOptions,
     expand: Expand,
 ) -> Result<Config> {
+    let config = decoding(schemas, input)?;
+    Ok(Config {
+        expand: match output.expand {
+            None => expand,
+            Some(args::Expand::None) => Expand::None,
+            Some(args::Expand::Carrier) => Expand::Carrier,
+            Some(args::Expand::All) => Expand::All,
+        },
+        show_secrets: output.show_secrets,
+        emit_defaults: output.emit_defaults,
+        json_names: output.json_names,
+        ..config
+    })
+}
+
+/// The configuration as far as the input settles it: carried messages opened, credentials hidden.
+pub fn decoding(schemas: &SchemaOptions, input: &InputOptions) -> Result<Config> {
     let (schema, plan) = schema(schemas)?;
     let as_type = input.as_type.as_deref().map(|name| type_named(&schema, name)).transpose()?;
     let mut map = HashMap::new();
@@ -82,7 +99,7 @@ pub fn config(
     Ok(Config {
         schema,
         plan,
-        limits: limits(input),
+        limits: limits(input)?,
         as_type,
         map,
         encoding: input.encoding.as_ref().map(|e| e.to_ascii_lowercase()),
@@ -93,15 +110,10 @@ pub fn config(
         },
         decode_as: input.decode_as.iter().map(|rule| decode_as(rule)).collect::<Result<_>>()?,
         keylog,
-        expand: match output.expand {
-            None => expand,
-            Some(args::Expand::None) => Expand::None,
-            Some(args::Expand::Carrier) => Expand::Carrier,
-            Some(args::Expand::All) => Expand::All,
-        },
-        show_secrets: output.show_secrets,
-        emit_defaults: output.emit_defaults,
-        json_names: output.json_names,
+        expand: Expand::Carrier,
+        show_secrets: false,
+        emit_defaults: false,
+        json_names: false,
         correlate: false,
         filter: None,
         threads: input.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
@@ -128,12 +140,12 @@ pub fn source(input: &InputOptions) -> Result<source::Options> {
         typed: input.as_type.is_some(),
         follow: input.follow,
         stop: None,
-        limits: limits(input),
+        limits: limits(input)?,
         conns: ConnIds::default(),
     })
 }
 
-fn limits(input: &InputOptions) -> Limits {
+fn limits(input: &InputOptions) -> Result<Limits> {
     let mut limits = Limits::default();
     if let Some(max) = input.max_frame {
         limits.max_frame = max;
@@ -144,7 +156,20 @@ fn limits(input: &InputOptions) -> Limits {
     if let Some(max) = input.max_depth {
         limits.max_depth = max;
     }
-    limits
+    for rule in &input.limits {
+        let parts = rule.split_once('=').and_then(|(name, value)| Some((name, args::size(value).ok()?)));
+        let Some((name, value)) = parts else {
+            bail!("--limit: expected NAME=VALUE, found '{}'", clean(rule));
+        };
+        let name = name.replace('-', "_");
+        if !limits.set(&name, value) {
+            let near = nearest(&name, Limits::NAMES.iter().copied())
+                .map(|n| format!("; did you mean '{n}'?"))
+                .unwrap_or_default();
+            bail!("--limit: no limit '{}'{near} (known: {})", clean(&name), Limits::NAMES.join(" "));
+        }
+    }
+    Ok(limits)
 }
 
 /// The type of a name, or a message with the nearest known one.

@@ -92,6 +92,13 @@ impl Compiler<'_, '_> {
         self.error = Some(Error::at(file, text, at..at + name.len(), message));
     }
 
+    /// Notes what cannot be used; the first is reported.
+    fn refuse(&mut self, what: &str, message: String) {
+        let Mode::Strict { file, text } = self.mode else { return };
+        let at = text.find(what).unwrap_or(0);
+        self.error.get_or_insert_with(|| Error::at(file, text, at..at + what.len(), message));
+    }
+
     fn fields(&mut self, names: &[String]) -> Vec<FieldId> {
         self.places(names).into_iter().map(|p| p.field).collect()
     }
@@ -261,8 +268,13 @@ impl Compiler<'_, '_> {
             for field in self.fields(&rule.field) {
                 self.schema.annotate(field, Annotation { secret: true, ..Annotation::default() });
             }
-            self.plan.secret_headers.extend(rule.header.iter().map(|h| h.to_ascii_lowercase()));
-            self.plan.secret_parameters.extend(rule.query.iter().cloned());
+            let secrets = self.schema.secrets_mut();
+            secrets.add(&rule.header, &rule.query, &rule.path, &rule.json_key);
+            for pattern in &rule.pattern {
+                if let Err(error) = self.schema.secrets_mut().add_pattern(pattern) {
+                    self.refuse(pattern, format!("no pattern: {error}"));
+                }
+            }
         }
     }
 }

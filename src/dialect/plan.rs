@@ -101,10 +101,6 @@ pub struct Plan {
     pub namespaces: Vec<Namespace>,
     /// All tunnels.
     pub tunnels: Vec<Tunnel>,
-    /// Headers and trailers that hold secrets, in lower case.
-    pub secret_headers: Vec<String>,
-    /// Query parameters that hold secrets.
-    pub secret_parameters: Vec<String>,
     /// Levels of the timeline.
     pub levels: Vec<Level>,
     /// Numbers worth showing.

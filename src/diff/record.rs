@@ -253,7 +253,8 @@ impl<'a> Recorder<'a> {
     fn entry(&self, number: u32, early: Early, ids: &mut Table) -> Option<Entry> {
         let mut value = parse(&early.json);
         if !early.pieces.is_empty() {
-            put_back(&mut value, &early.pieces, self.options.show_secrets);
+            let hides = (!self.options.show_secrets).then(|| self.essence.schema().secrets());
+            put_back(&mut value, &early.pieces, hides);
         }
         let value = filter(value, &self.options.only, &self.options.ignore)?;
         self.note_namespaces(&value, ids);
@@ -420,21 +421,21 @@ fn added(piece: &mut Piece, next: Piece) -> Value {
 }
 
 /// Puts joined pieces where their place holders stand.
-fn put_back(value: &mut Value, pieces: &[Piece], show_secrets: bool) {
+fn put_back(value: &mut Value, pieces: &[Piece], hides: Option<&secret::Rules>) {
     match value {
         Value::String(text) => {
             let number =
                 text.strip_prefix(MARK).and_then(|t| t.strip_prefix('p')).and_then(|n| n.parse().ok());
             let Some(piece) = number.and_then(|n: usize| pieces.get(n)) else { return };
             *value = piece.value.clone();
-            if let (Value::String(text), false) = (&mut *value, show_secrets)
-                && let Some(masked) = secret::mask_text(text)
+            if let Value::String(text) = &mut *value
+                && let Some(masked) = hides.and_then(|secrets| secrets.mask_text(text))
             {
                 *text = masked;
             }
         }
-        Value::Array(elements) => elements.iter_mut().for_each(|v| put_back(v, pieces, show_secrets)),
-        Value::Object(object) => object.values_mut().for_each(|v| put_back(v, pieces, show_secrets)),
+        Value::Array(elements) => elements.iter_mut().for_each(|v| put_back(v, pieces, hides)),
+        Value::Object(object) => object.values_mut().for_each(|v| put_back(v, pieces, hides)),
         _ => {}
     }
 }

@@ -108,6 +108,8 @@ struct Record<'a> {
 struct Found<'a> {
     #[serde(borrow)]
     code: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    path: Option<Cow<'a, str>>,
 }
 
 /// Encodes a message of a known type; `text` is its ProtoJSON.
@@ -140,6 +142,17 @@ pub fn record(schema: &Schema, text: &str) -> Result<Encoded, Error> {
         return Err(
             Error::new(0, "the record's secrets are hidden: decode with --show-secrets").path("findings")
         );
+    }
+    if record
+        .findings
+        .iter()
+        .any(|f| f.code.as_deref() == Some("limit.reached") && f.path.as_deref() == Some("$rest"))
+    {
+        return Err(Error::new(
+            0,
+            "the record does not hold all of its message: decode with a larger --limit max_rest",
+        )
+        .path("findings"));
     }
     let flags = record.flags.map(|raw| flags(text, raw)).transpose()?.flatten();
     let mut encoded = Encoded {

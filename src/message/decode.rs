@@ -23,9 +23,6 @@ use report::Report;
 /// Depth over which no message is decoded, whatever the limits say: what walks the tree may recurse.
 pub const MAX_DEPTH: usize = 400;
 
-/// Nodes over which the rest of a payload is kept as bytes, so that 40 bytes a node stay bounded.
-const MAX_NODES: usize = 4 << 20;
-
 /// Decodes `payload` as a message of type `ty`, or by wire type alone, into `tree`. What is wrong or
 /// odd becomes findings, with offsets in the payload.
 pub fn decode(
@@ -70,6 +67,7 @@ fn run(
         schema,
         payload,
         max_depth: limits.max_depth.min(MAX_DEPTH),
+        max_fields: limits.max_fields,
         tree,
         report: Report::new(findings),
         open: Vec::new(),
@@ -136,6 +134,7 @@ struct Decoder<'a> {
     schema: &'a Schema,
     payload: &'a [u8],
     max_depth: usize,
+    max_fields: usize,
     tree: &'a mut Tree,
     report: Report<'a>,
     open: Vec<Open>,
@@ -147,7 +146,7 @@ impl Decoder<'_> {
         while let Some(open) = self.open.last() {
             if self.at >= open.end {
                 self.end_of_bytes();
-            } else if self.tree.nodes.len() >= MAX_NODES {
+            } else if self.tree.nodes.len() >= self.max_fields {
                 self.too_many();
             } else {
                 self.field();
@@ -260,7 +259,7 @@ impl Decoder<'_> {
     }
 
     fn too_many(&mut self) {
-        let text = format!("more than {MAX_NODES} fields; the rest is kept as bytes");
+        let text = format!("more than {} fields; the rest is kept as bytes", self.max_fields);
         self.report.push(Finding::new(Code::LimitReached, text));
         for open in &mut self.open {
             open.broken = true;

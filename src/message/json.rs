@@ -78,7 +78,7 @@ impl<'a> JsonOptions<'a> {
     }
 }
 
-/// Appends the tree of `payload` as one line of JSON. Findings are only about what was hidden:
+/// Appends the tree of `payload` as one line of JSON. Findings are only about what is not shown:
 /// what is wrong with the message was said when it was decoded.
 pub fn write(
     schema: &Schema,
@@ -92,6 +92,9 @@ pub fn write(
     Writer { schema, tree, payload, options, out, hidden: &mut hidden, at: Tree::ROOT, level: 0 }.root();
     if let Some(text) = hidden.text() {
         findings.push(Finding::new(Code::SecretRedacted, text));
+    }
+    if let Some(text) = hidden.rest() {
+        findings.push(Finding::new(Code::LimitReached, text).path("$rest"));
     }
 }
 
@@ -269,7 +272,7 @@ impl<'a> Writer<'a, '_> {
             if !last(i) {
                 continue;
             }
-            let shown = if self.options.redact { crate::base::secret::mask_text(key) } else { None };
+            let shown = if self.options.redact { self.schema.secrets().mask_text(key) } else { None };
             if shown.is_some() {
                 self.note(*at);
             }

@@ -5,7 +5,7 @@ use base64_simd as b64;
 use serde_json::{Map, Value};
 
 use crate::base::json::{push_key, push_number, push_string};
-use crate::base::secret::{REDACTED, is_secret_header, mask_text};
+use crate::base::secret::{REDACTED, Rules};
 use crate::base::text::{clean, percent_decoded};
 use crate::base::{Code, Finding, Limits, Space, Span};
 use crate::schema::{Schema, is_secret_name};
@@ -22,7 +22,9 @@ pub fn end_stream(
     out: &mut Vec<u8>,
     findings: &mut Vec<Finding>,
 ) {
-    let Some(mut value) = parsed(payload, findings) else { return raw(payload, options.redact, out) };
+    let Some(mut value) = parsed(payload, findings) else {
+        return raw(payload, secrets(schema, options), out);
+    };
     let error = match value.get_mut("error") {
         Some(error) => Some(error),
         None => Some(&mut value),
@@ -32,7 +34,12 @@ pub fn end_stream(
             decode_detail(schema, detail, options, limits, findings);
         }
     }
-    push_value(out, &value, options.redact);
+    push_value(out, &value, secrets(schema, options));
+}
+
+/// What is to be hidden, where something is.
+fn secrets<'s>(schema: &'s Schema, options: &JsonOptions<'_>) -> Option<&'s Rules> {
+    options.redact.then(|| schema.secrets())
 }
 
 /// Decodes `value` of one error detail by its `type`. Bytes stay only where nothing in them can be a secret: those of
@@ -102,12 +109,14 @@ pub fn trailers<'a>(
                 out.push(b',');
             }
             match *name {
-                "grpc-message" => {
-                    push_text(out, &String::from_utf8_lossy(&percent_decoded(value, false)), options.redact)
-                }
+                "grpc-message" => push_text(
+                    out,
+                    &String::from_utf8_lossy(&percent_decoded(value, false)),
+                    secrets(schema, options),
+                ),
                 "grpc-status-details-bin" => details(schema, value, options, limits, out, findings),
-                _ if options.redact && is_secret_header(name) => push_string(out, REDACTED),
-                _ => push_text(out, value, options.redact),
+                _ if options.redact && schema.secrets().is_header(name) => push_string(out, REDACTED),
+                _ => push_text(out, value, secrets(schema, options)),
             }
         }
         if values.len() > 1 {
@@ -142,7 +151,7 @@ fn details(
     push_number(out, part(1).last().map_or(0, |(_, n)| n.bits as i32));
     push_key(out, "message");
     let message = part(2).last().map(|(_, n)| String::from_utf8_lossy(n.bytes(&bytes)));
-    push_text(out, &message.unwrap_or_default(), options.redact);
+    push_text(out, &message.unwrap_or_default(), secrets(schema, options));
     push_key(out, "details");
     out.push(b'[');
     for (i, (_, node)) in part(3).enumerate() {
@@ -170,10 +179,16 @@ fn any(
 }
 
 /// Appends JSON of no schema: cleaned, and secrets replaced by the names of their members.
-pub fn free_json(payload: &[u8], options: &JsonOptions<'_>, out: &mut Vec<u8>, findings: &mut Vec<Finding>) {
+pub fn free_json(
+    schema: &Schema,
+    payload: &[u8],
+    options: &JsonOptions<'_>,
+    out: &mut Vec<u8>,
+    findings: &mut Vec<Finding>,
+) {
     match parsed(payload, findings) {
-        Some(value) => push_value(out, &value, options.redact),
-        None => raw(payload, options.redact, out),
+        Some(value) => push_value(out, &value, secrets(schema, options)),
+        None => raw(payload, secrets(schema, options), out),
     }
 }
 
@@ -197,33 +212,35 @@ fn byte_offset(text: &[u8], line: usize, column: usize) -> usize {
 }
 
 /// What is no JSON: its text, cut to what a person reads.
-fn raw(payload: &[u8], redact: bool, out: &mut Vec<u8>) {
+fn raw(payload: &[u8], secrets: Option<&Rules>, out: &mut Vec<u8>) {
     const MOST: usize = 1 << 16;
     let mut text = String::from_utf8_lossy(payload.get(..MOST).unwrap_or(payload)).into_owned();
     // An error detail cannot be told from its bytes here: nothing from the first one on is shown.
-    if redact && let Some((before, _)) = text.split_once("\"value\"") {
+    if secrets.is_some()
+        && let Some((before, _)) = text.split_once("\"value\"")
+    {
         text = format!("{before}{REDACTED}");
     }
-    push_text(out, &text, redact);
+    push_text(out, &text, secrets);
 }
 
 /// Appends text as a JSON string, credentials in it masked.
-fn push_text(out: &mut Vec<u8>, text: &str, redact: bool) {
-    let masked = if redact { mask_text(text) } else { None };
+fn push_text(out: &mut Vec<u8>, text: &str, secrets: Option<&Rules>) {
+    let masked = secrets.and_then(|secrets| secrets.mask_text(text));
     push_string(out, masked.as_deref().unwrap_or(text));
 }
 
 /// Appends a JSON value; serde_json has bounded its depth.
-fn push_value(out: &mut Vec<u8>, value: &Value, redact: bool) {
+fn push_value(out: &mut Vec<u8>, value: &Value, secrets: Option<&Rules>) {
     match value {
-        Value::String(text) => push_text(out, text, redact),
+        Value::String(text) => push_text(out, text, secrets),
         Value::Array(items) => {
             out.push(b'[');
             for (i, item) in items.iter().enumerate() {
                 if i > 0 {
                     out.push(b',');
                 }
-                push_value(out, item, redact);
+                push_value(out, item, secrets);
             }
             out.push(b']');
         }
@@ -233,12 +250,13 @@ fn push_value(out: &mut Vec<u8>, value: &Value, redact: bool) {
                 if i > 0 {
                     out.push(b',');
                 }
-                push_text(out, name, redact);
+                push_text(out, name, secrets);
                 out.push(b':');
-                if redact && is_secret_name(name) && !matches!(value, Value::Null | Value::Bool(_)) {
+                let by_name = |secrets: &Rules| is_secret_name(name) || secrets.is_key(name);
+                if secrets.is_some_and(by_name) && !matches!(value, Value::Null | Value::Bool(_)) {
                     push_string(out, REDACTED);
                 } else {
-                    push_value(out, value, redact);
+                    push_value(out, value, secrets);
                 }
             }
             out.push(b'}');
@@ -265,6 +283,7 @@ mod tests {
         let limits = Limits::default();
         let options = JsonOptions::new(&limits);
         free_json(
+            &Schema::default(),
             br#"{"apiKey":"x","page_token":3,"n":1.50,"s":"\u001b"}"#,
             &options,
             &mut out,

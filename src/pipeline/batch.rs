@@ -64,6 +64,8 @@ pub trait Sink {
     fn finished(&mut self, _session: &Session<'_>, _events: &[Event]) -> io::Result<()> {
         Ok(())
     }
+    /// A batch of a correlated run has been taken, and this is the session by now.
+    fn known(&mut self, _session: &Session<'_>) {}
     /// The sink has ended the run: the session as of its last frame, before it is brought to its end.
     fn stopped(&mut self, _session: &Session<'_>) -> io::Result<()> {
         Ok(())
@@ -271,7 +273,7 @@ impl Driver<'_> {
         self.summary.count(findings);
         for mut finding in findings.drain(..) {
             if !self.config.show_secrets {
-                mask(&mut finding);
+                mask(self.config.schema.secrets(), &mut finding);
             }
             sink.finding(name, &finding);
         }
@@ -323,6 +325,7 @@ impl Driver<'_> {
                 frame: &job.frame,
                 decoded: &decoded,
                 show_secrets: config.show_secrets,
+                secrets: config.schema.secrets(),
             };
             let mut rendered = Vec::new();
             render(&item, job, &mut rendered);
@@ -384,6 +387,7 @@ impl Driver<'_> {
             session.call_end(call, side, &end, &mut events);
         }
         self.early = events;
+        sink.known(session);
         Ok(true)
     }
 }

@@ -60,6 +60,7 @@ impl<'a> Chosen<'a> {
             frame: &frame.job.frame,
             decoded: frame.decoded,
             show_secrets: self.config.show_secrets,
+            secrets: self.config.schema.secrets(),
         };
         self.filter.matches(&self.config.schema, &Seen::new(&item, None))
     }

@@ -5,13 +5,31 @@ use std::cell::OnceCell;
 
 use serde_json::Value as Json;
 
+use crate::base::secret::Rules;
+use crate::dialect::{Plan, Unit};
 use crate::pdu::{Frame, Head, Role, Side, Start};
-use crate::query::{Field, Filter, Group, Meta, Record, Stage, Value};
-use crate::schema::TypeId;
-use crate::view::redact::{header_value, url};
+use crate::query::{self, Field, Filter, Group, Meta, Names, Record, Stage, Value};
+use crate::schema::{Schema, TypeId};
+use crate::view::redact::{header_value, host, url};
 use crate::view::{Decoded, IdValue, Item};
 
 use super::{Config, Job};
+
+/// The display filter of a text: names are those of the schema and of the dialect. `whole`: it is for whole
+/// captures, where `findings` are those of the run too.
+pub fn display_filter(text: &str, schema: &Schema, plan: &Plan, whole: bool) -> Result<Filter, query::Error> {
+    let ids: Vec<&str> = plan.namespaces.iter().map(|n| &*n.key).collect();
+    let mut carrier = ids.clone();
+    carrier.push("other");
+    for tunnel in &plan.tunnels {
+        let order = tunnel.order.and_then(|place| schema.ty(tunnel.carrier).field(place));
+        carrier.extend(order.map(|f| &*f.name));
+    }
+    let pairs: Vec<&str> = plan.lifelines.iter().map(|l| &*l.name).collect();
+    let counted = plan.measures.iter().filter(|m| m.unit == Unit::Tokens);
+    let tokens: Vec<&str> = counted.map(|m| &*m.name).collect();
+    Filter::new(text, Names { schema, ids: &ids, carrier: &carrier, pairs: &pairs, tokens: &tokens, whole })
+}
 
 /// A frame, and what is known of it by now.
 pub struct Seen<'a> {
@@ -19,7 +37,7 @@ pub struct Seen<'a> {
     capture: &'a str,
     frame: &'a Frame,
     decoded: &'a Decoded,
-    show_secrets: bool,
+    hides: Option<&'a Rules>,
     /// The message in canonical form, where `decoded` has it in another.
     canonical: Option<&'a [u8]>,
     message: OnceCell<Option<Json>>,
@@ -34,7 +52,7 @@ impl<'a> Seen<'a> {
             capture: item.capture,
             frame: item.frame,
             decoded: item.decoded,
-            show_secrets: item.show_secrets,
+            hides: item.hides(),
             canonical,
             message: OnceCell::new(),
         }
@@ -71,8 +89,10 @@ impl<'a> Seen<'a> {
                 };
                 match meta {
                     Meta::HttpMethod => text(method.as_deref()),
-                    Meta::HttpHost => text(authority.as_deref()),
-                    _ => text(path.as_deref().map(|p| url(p, self.show_secrets)).as_deref()),
+                    Meta::HttpHost => {
+                        text(authority.as_deref().map(|a| host(a, self.hides.is_none())).as_deref())
+                    }
+                    _ => text(path.as_deref().map(|p| url(self.hides, p)).as_deref()),
                 }
             }
             Meta::FindingCode => {
@@ -163,7 +183,7 @@ impl<'a> Seen<'a> {
         let Some(head) = self.head() else { return };
         let wanted =
             head.headers.fields.iter().filter(|h| name.is_none_or(|n| h.name.eq_ignore_ascii_case(n)));
-        let mut values = wanted.map(|h| header_value(&h.name, &h.value, self.show_secrets));
+        let mut values = wanted.map(|h| header_value(self.hides, &h.name, &h.value));
         let _ = values.all(|value| visit(Value::Text(&value)));
     }
 }
@@ -203,6 +223,7 @@ pub(super) fn decide(
         frame: &job.frame,
         decoded,
         show_secrets: config.show_secrets,
+        secrets: config.schema.secrets(),
     };
     filter.decide(&config.schema, &Seen::new(&item, None), stage)
 }

@@ -6,17 +6,24 @@
 //!            one thread, capture order                └─ many threads      ┘  in order
 //! ```
 
+mod again;
 mod annotate;
 mod batch;
 mod chosen;
+mod complete;
 mod decode;
 mod feed;
 mod filter;
+mod hunt;
 mod joins;
+mod kept;
+mod live;
 mod logged;
 mod named;
+mod runs;
 mod typing;
 mod verdicts;
+mod window;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,8 +39,9 @@ pub use annotate::{Annotated, Comments, annotate};
 pub use batch::{Correlated, Sink, Summary, run};
 pub use chosen::Chosen;
 pub use feed::Feed;
-pub use filter::Seen;
+pub use filter::{Seen, display_filter};
 pub use verdicts::{Frames, Verdicts};
+pub use window::Window;
 
 /// How far encodings inside fields are opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -112,6 +112,7 @@ impl Sink for Verdicts<'_> {
             frame: &frame.job.frame,
             decoded: frame.decoded,
             show_secrets: self.show_secrets,
+            secrets: self.schema.secrets(),
         };
         let mut looked = Looked::default();
         self.filter.look(self.schema, &Seen::new(&item, None), &mut looked);

@@ -9,6 +9,8 @@ use super::steps::{self, Step, Steps};
 
 /// Deepest nesting of parentheses and `not`.
 const MAX_DEPTH: usize = 100;
+/// Longest expression, in bytes.
+const MAX_LENGTH: usize = 64 << 10;
 
 /// An expression as written.
 #[derive(Clone, PartialEq, Debug)]
@@ -104,6 +106,10 @@ pub enum Lit {
 
 /// Reads an expression.
 pub fn parse(text: &str) -> Result<Expr, Error> {
+    if text.len() > MAX_LENGTH {
+        let end = text.len();
+        return Err(Error::new(end..end, format!("the filter is longer than {} KiB", MAX_LENGTH >> 10)));
+    }
     let tokens = lex(text)?;
     if tokens.is_empty() {
         return Err(Error::new(0..text.len(), "the filter is empty"));

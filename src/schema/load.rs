@@ -8,7 +8,12 @@ mod place;
 mod roots;
 mod text;
 
-use std::{collections::HashSet, fs, path::PathBuf};
+use std::{
+    collections::HashSet,
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
 
 use prost::Message;
 
@@ -46,6 +51,19 @@ pub struct Loaded {
     pub warnings: Vec<Error>,
 }
 
+/// Longest .proto or descriptor set that is read, in bytes.
+const MAX_LEN: u64 = 256 << 20;
+
+/// A file's content; one that is longer than any schema, or has no end, is refused.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_LEN + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MAX_LEN {
+        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, "is too large for a schema")),
+        false => Ok(bytes),
+    }
+}
+
 /// Loads a schema. What the operator gives wins over what is built in.
 pub fn load(sources: &Sources) -> Result<Loaded, Error> {
     let mut warnings = Vec::new();
@@ -75,7 +93,7 @@ fn layers(sources: &Sources, warnings: &mut Vec<Error>) -> Result<Vec<Layer>, Er
     }
     for path in &sources.descriptor_sets {
         let name = path.display().to_string();
-        let bytes = fs::read(path).map_err(|e| Error::new(&*name, e.to_string()))?;
+        let bytes = read_file(path).map_err(|e| Error::new(&*name, e.to_string()))?;
         layers.push(Layer { files: decode_set(&name, &bytes)?, strict: true });
     }
     if sources.builtin {

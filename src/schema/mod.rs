@@ -15,6 +15,7 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
+use crate::base::secret::Rules;
 use crate::base::text::nearest;
 
 pub use compare::{Change, Sort, compare};
@@ -40,6 +41,8 @@ pub struct Schema {
     snake_names: HashMap<Arc<str>, Option<TypeId>>,
     /// What carriers carry, by the number in their annotation.
     carried: Vec<Vec<TypeId>>,
+    /// What dialects say of secrets beside fields.
+    secrets: Rules,
     /// Roots in which a secret can lie, well-known types left out.
     secret_roots: Vec<TypeId>,
     /// Whether some field is annotated as an id.
@@ -171,6 +174,16 @@ impl Schema {
     /// What a carrier's payload can be, the likeliest first.
     pub fn carried(&self, number: u16) -> &[TypeId] {
         self.carried.get(usize::from(number)).map_or(&[], Vec::as_slice)
+    }
+
+    /// What is secret beside fields.
+    pub fn secrets(&self) -> &Rules {
+        &self.secrets
+    }
+
+    /// The same, to add to.
+    pub fn secrets_mut(&mut self) -> &mut Rules {
+        &mut self.secrets
     }
 
     /// Whether some field is annotated as an id.

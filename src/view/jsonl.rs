@@ -1,7 +1,11 @@
 //! The frame record as one line of JSON. docs/JSONL.md is its specification.
 //! Never skips a key that is always there, never prints a byte that acts on a terminal.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use crate::base::json::{push_key, push_number, push_optional, push_string};
+use crate::base::secret::Rules;
 use crate::base::{Finding, Space};
 use crate::pdu::{Head, Role, Side, Start};
 
@@ -78,7 +82,7 @@ pub(super) fn members(item: &Item<'_>, with_message: bool, out: &mut Vec<u8>) {
     let head = if lane.side == Side::Request { &lane.request } else { &lane.response };
     if let (0, Some(head)) = (frame.index, head) {
         push_key(out, "http");
-        push_http(out, head, item.show_secrets);
+        push_http(out, head, item.hides());
     }
     if with_message {
         push_key(out, "message");
@@ -151,16 +155,16 @@ fn push_carrier(out: &mut Vec<u8>, carrier: &Carrier) {
 
 /// The head of a direction: `method`, `host`, `path` or `status`, `version`, and `headers` (a repeated
 /// field is an array).
-fn push_http(out: &mut Vec<u8>, head: &Head, show_secrets: bool) {
+fn push_http(out: &mut Vec<u8>, head: &Head, secrets: Option<&Rules>) {
     out.push(b'{');
     match &head.start {
         Start::Request { method, scheme: _, authority, path } => {
             push_key(out, "method");
             push_optional(out, method.as_deref());
             push_key(out, "host");
-            push_optional(out, authority.as_deref().map(|a| host(a, show_secrets)).as_deref());
+            push_optional(out, authority.as_deref().map(|a| host(a, secrets.is_none())).as_deref());
             push_key(out, "path");
-            push_optional(out, path.as_deref().map(|p| url(p, show_secrets)).as_deref());
+            push_optional(out, path.as_deref().map(|p| url(secrets, p)).as_deref());
         }
         Start::Response { status } => {
             push_key(out, "status");
@@ -174,19 +178,25 @@ fn push_http(out: &mut Vec<u8>, head: &Head, show_secrets: bool) {
     push_string(out, head.version);
     push_key(out, "headers");
     out.push(b'{');
-    for (i, header) in head.headers.fields.iter().enumerate() {
-        let same = |h: &&crate::pdu::Header| h.name == header.name;
-        if head.headers.fields[..i].iter().any(|h| same(&h)) {
-            continue;
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut fields: Vec<(&str, Vec<&str>)> = Vec::new();
+    for header in &head.headers.fields {
+        match places.entry(&header.name) {
+            Entry::Occupied(place) => fields[*place.get()].1.push(&header.value),
+            Entry::Vacant(place) => {
+                place.insert(fields.len());
+                fields.push((&header.name, vec![&header.value]));
+            }
         }
-        if out.last() != Some(&b'{') {
+    }
+    for (i, (name, values)) in fields.iter().enumerate() {
+        if i > 0 {
             out.push(b',');
         }
-        push_string(out, &header.name);
+        push_string(out, name);
         out.push(b':');
-        let values: Vec<_> = head.headers.fields.iter().filter(same).collect();
         if let [one] = values.as_slice() {
-            push_string(out, &header_value(&one.name, &one.value, show_secrets));
+            push_string(out, &header_value(secrets, name, one));
             continue;
         }
         out.push(b'[');
@@ -194,7 +204,7 @@ fn push_http(out: &mut Vec<u8>, head: &Head, show_secrets: bool) {
             if k > 0 {
                 out.push(b',');
             }
-            push_string(out, &header_value(&value.name, &value.value, show_secrets));
+            push_string(out, &header_value(secrets, name, value));
         }
         out.push(b']');
     }

@@ -9,10 +9,12 @@ pub mod jsonl;
 pub mod redact;
 pub mod state;
 pub mod text;
+pub mod tui;
 
 use std::sync::Arc;
 
 use crate::base::Finding;
+use crate::base::secret::Rules;
 use crate::pdu::Frame;
 use crate::schema::TypeId;
 
@@ -68,4 +70,13 @@ pub struct Item<'a> {
     pub decoded: &'a Decoded,
     /// Whether to show credentials in headers and addresses.
     pub show_secrets: bool,
+    /// Which those are.
+    pub secrets: &'a Rules,
+}
+
+impl<'a> Item<'a> {
+    /// What is to be hidden, where something is.
+    pub fn hides(&self) -> Option<&'a Rules> {
+        (!self.show_secrets).then_some(self.secrets)
+    }
 }

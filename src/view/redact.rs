@@ -4,20 +4,18 @@
 use std::borrow::Cow;
 
 pub use crate::base::secret::REDACTED;
-use crate::base::secret::{is_secret_header, is_secret_parameter, mask_text};
+use crate::base::secret::Rules;
 
 /// A header field's value as it may be shown.
-pub fn header_value<'a>(name: &str, value: &'a str, show_secrets: bool) -> Cow<'a, str> {
-    if show_secrets || value.is_empty() {
-        return Cow::Borrowed(value);
-    }
-    if is_secret_header(name) {
+pub fn header_value<'a>(secrets: Option<&Rules>, name: &str, value: &'a str) -> Cow<'a, str> {
+    let Some(secrets) = secrets.filter(|_| !value.is_empty()) else { return Cow::Borrowed(value) };
+    if secrets.is_header(name) {
         return Cow::Borrowed(REDACTED);
     }
     if matches!(name, "referer" | "location" | "origin" | "content-location") {
-        return url(value, false);
+        return url(Some(secrets), value);
     }
-    mask_text(value).map_or(Cow::Borrowed(value), Cow::Owned)
+    secrets.mask_text(value).map_or(Cow::Borrowed(value), Cow::Owned)
 }
 
 /// A host and port without user and password (RFC 3986, section 3.2.1).
@@ -29,10 +27,8 @@ pub fn host(authority: &str, show_secrets: bool) -> Cow<'_, str> {
 }
 
 /// An address or path with the values of secret query parameters and the user part replaced.
-pub fn url(text: &str, show_secrets: bool) -> Cow<'_, str> {
-    if show_secrets {
-        return Cow::Borrowed(text);
-    }
+pub fn url<'a>(secrets: Option<&Rules>, text: &'a str) -> Cow<'a, str> {
+    let Some(secrets) = secrets else { return Cow::Borrowed(text) };
     let (before, query) = match text.split_once('?') {
         Some((before, query)) => (before, Some(query)),
         None => (text, None),
@@ -66,7 +62,7 @@ pub fn url(text: &str, show_secrets: bool) -> Cow<'_, str> {
                 out.push_str(&value.len().to_string());
                 out.push_str(" characters]");
             }
-            Some((name, value)) if !value.is_empty() && is_secret_parameter(name) => {
+            Some((name, value)) if !value.is_empty() && secrets.is_parameter(before, name) => {
                 out.push_str(name);
                 out.push('=');
                 out.push_str(REDACTED);
@@ -83,11 +79,11 @@ mod tests {
 
     #[test]
     fn addresses() {
-        assert_eq!(url("/a?page=2&token=x&q=1", false), "/a?page=2&token=[redacted]&q=1");
+        assert_eq!(url(Some(&Rules::default()), "/a?page=2&token=x&q=1"), "/a?page=2&token=[redacted]&q=1");
         assert_eq!(
-            url("https://u:p@h/x?X-Amz-Signature=ab", false),
+            url(Some(&Rules::default()), "https://u:p@h/x?X-Amz-Signature=ab"),
             "https://[redacted]@h/x?X-Amz-Signature=[redacted]"
         );
-        assert_eq!(url("/a?token=x", true), "/a?token=x");
+        assert_eq!(url(None, "/a?token=x"), "/a?token=x");
     }
 }

@@ -9,17 +9,20 @@ mod fuzz;
 mod house;
 mod jsonl;
 mod laws;
+mod limits;
 mod live;
 mod packet_cases;
 mod packets;
 mod reference;
 mod roundtrip;
 mod run;
+mod safety;
 mod secrets;
 mod session;
 mod sessions;
 mod shell;
 mod supply;
+mod tui;
 
 /// Command lines as a person sees them.
 #[test]

@@ -2,6 +2,7 @@
 //! must not show in any view.
 
 use std::collections::{HashMap, VecDeque};
+use std::fs;
 use std::io::Write;
 
 use rpcshark::base::text::hex;
@@ -220,4 +221,44 @@ fn no_view_shows_a_planted_secret() {
         }
     }
     assert!(shown.is_empty(), "{} lines show a secret:\n{}", shown.len(), shown.join("\n"));
+}
+
+/// A dialect's headers, parameters, keys and patterns count in every view.
+#[test]
+fn a_dialect_names_its_own_secrets() {
+    let mut dialect = tempfile::Builder::new().suffix(".txtpb").tempfile().expect("a file");
+    let rules = r#"
+        secret { header: "x-chat-pass" query: "ticket" path: "/Poll" json_key: "chat word" }
+        secret { pattern: "room-(?P<secret>[0-9]{6})" }
+    "#;
+    dialect.write_all(rules.as_bytes()).expect("is written");
+    let json = r#"{"chat word":"SECRET1","says":"in room-123456","in":"{\"chat word\":\"SECRET1\"}"}"#;
+    let header = |name: &str, value: &str| json!({ "name": name, "value": value });
+    let har = json!({ "log": { "version": "1.2", "creator": { "name": "a", "version": "1" }, "entries": [{
+        "startedDateTime": "2026-01-01T00:00:00Z", "time": 1,
+        "request": { "method": "POST", "url": "https://a.example/pkg.S/Poll?ticket=SECRET2&n=1", "httpVersion": "HTTP/2",
+            "headers": [header("content-type", "application/json"), header("connect-protocol-version", "1"), header("x-chat-pass", "SECRET3")],
+            "postData": { "mimeType": "application/json", "text": json } },
+        "response": { "status": 200, "statusText": "", "httpVersion": "HTTP/2", "headers": [header("content-type", "application/json")],
+            "content": { "mimeType": "application/json", "text": json } } }] } });
+    let mut file = tempfile::Builder::new().suffix(".har").tempfile().expect("a file");
+    write!(file, "{har}").expect("is written");
+    let (rules, path) = (dialect.path().to_str().expect("a path"), file.path().to_str().expect("a path"));
+    for view in [
+        &["decode", "--format", "jsonl"][..],
+        &["decode", "--format", "text", "-V", "-x"],
+        &["decode", "-Y", "http.headers.x-chat-pass != \"SECRET3\""],
+        &["timeline", "--format", "jsonl"],
+    ] {
+        let output = rpcshark(&[view, &["--dialect", rules, path]].concat());
+        let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.contains("Poll"), "{view:?}: {said}");
+        assert!(!said.contains("SECRET") && !said.contains("123456"), "{view:?}: {said}");
+    }
+    let shown = rpcshark(&["decode", "--show-secrets", "--dialect", rules, path]);
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("SECRET2"));
+    fs::write(dialect.path(), "secret { pattern: \"(\" }").expect("is written");
+    let refused = rpcshark(&["decode", "--dialect", rules, path]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("no pattern"));
 }

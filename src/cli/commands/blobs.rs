@@ -1,14 +1,13 @@
 //! `blobs`: what ids stand for, found anywhere in a capture, checked against its id.
 //! Never writes over a file, and only where it is told.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
+use rpcshark::base::Finding;
 use rpcshark::base::text::push_clean;
-use rpcshark::base::{Finding, secret};
 use rpcshark::message::json::holds_secret;
 use rpcshark::pipeline::{Config, Correlated, Frames, Sink};
 use rpcshark::session::{Blob, Session, hex};
@@ -19,8 +18,8 @@ use crate::cli::args::{Blobs, Format};
 use crate::cli::commands::correlated;
 use crate::cli::exit::Exit;
 use crate::cli::records::{self, Records};
-use crate::cli::report;
 use crate::cli::setup::shown;
+use crate::cli::{private, report};
 
 /// Runs the command.
 pub fn run(args: Blobs) -> Result<Exit> {
@@ -91,8 +90,8 @@ impl Found<'_> {
     fn save(&self, blob: &Blob) -> Result<()> {
         let (Some(folder), Some(data)) = (&self.folder, &blob.data) else { return Ok(()) };
         let path = folder.join(hex(&blob.id));
-        let secret =
-            secret::mask(data).is_some() || holds_secret(&self.config.schema, &self.config.limits, data);
+        let secret = self.config.schema.secrets().mask(data).is_some()
+            || holds_secret(&self.config.schema, &self.config.limits, data);
         if secret && !self.show_secrets {
             report::line(&format!(
                 "note: {} holds a secret and is not written; --show-secrets does",
@@ -100,18 +99,7 @@ impl Found<'_> {
             ));
             return Ok(());
         }
-        let mut options = OpenOptions::new();
-        options.write(true);
-        if self.force {
-            options.create(true).truncate(true)
-        } else {
-            options.create_new(true)
-        };
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options
-            .open(&path)
-            .with_context(|| format!("cannot write {} (--force writes over files)", shown(&path)))?;
+        let mut file = private::create(&path, self.force)?;
         file.write_all(data).with_context(|| format!("cannot write {}", shown(&path)))
     }
 }

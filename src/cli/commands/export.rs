@@ -193,6 +193,7 @@ impl Sink for Collected<'_> {
             frame: &job.frame,
             decoded: found.decoded,
             show_secrets: self.config.show_secrets,
+            secrets: self.config.schema.secrets(),
         };
         if self.captures.last().is_none_or(|last| **last != *job.capture) {
             self.captures.push(job.capture.to_string());

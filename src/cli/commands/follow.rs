@@ -5,7 +5,8 @@ use std::io;
 
 use anyhow::Result;
 
-use rpcshark::base::{Finding, secret};
+use rpcshark::base::Finding;
+use rpcshark::base::secret::Rules;
 use rpcshark::pipeline::{Correlated, Sink};
 use rpcshark::session::{Event, RunText, Session};
 use rpcshark::source;
@@ -35,7 +36,7 @@ pub fn run(args: Follow) -> Result<Exit> {
     let mut sink = Texts {
         records,
         streams: args.stream,
-        show_secrets: args.output.show_secrets,
+        hides: (!args.output.show_secrets).then(|| config.schema.secrets()),
         texts: Vec::new(),
         failed: false,
     };
@@ -46,15 +47,15 @@ pub fn run(args: Follow) -> Result<Exit> {
     Ok(if failed || sink.failed || sink.records.failed { Exit::Unusable } else { Exit::Done })
 }
 
-struct Texts {
+struct Texts<'a> {
     records: Records,
     streams: Vec<String>,
-    show_secrets: bool,
+    hides: Option<&'a Rules>,
     texts: Vec<RunText>,
     failed: bool,
 }
 
-impl Texts {
+impl Texts<'_> {
     fn take(&mut self, events: &[Event]) {
         for event in events {
             if let Event::Text(text) = event {
@@ -71,7 +72,7 @@ impl Texts {
             }
             let whole = said.text();
             // A secret cut across two pieces is whole here.
-            let hidden = if self.show_secrets { None } else { secret::mask_text(&whole) };
+            let hidden = self.hides.and_then(|secrets| secrets.mask_text(&whole));
             let text = hidden.as_deref().unwrap_or(&whole);
             let more = if self.records.format() == Format::Text {
                 let mut text = lines(text);
@@ -106,7 +107,7 @@ fn lines(text: &str) -> String {
     out
 }
 
-impl Sink for Texts {
+impl Sink for Texts<'_> {
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         self.take(frame.events);
         Ok(true)

@@ -15,3 +15,4 @@ pub mod shell;
 mod state;
 pub mod stats;
 pub mod timeline;
+pub mod view;

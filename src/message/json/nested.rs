@@ -155,7 +155,7 @@ impl Writer<'_, '_> {
 
     fn plain_text(&mut self, bytes: &[u8]) -> bool {
         let Ok(text) = simdutf8::basic::from_utf8(bytes) else { return false };
-        let masked = if self.options.redact { secret::mask_text(text) } else { None };
+        let masked = if self.options.redact { self.schema.secrets().mask_text(text) } else { None };
         if masked.is_some() {
             self.note(self.at);
         }
@@ -170,7 +170,7 @@ impl Writer<'_, '_> {
         if !is_json(text) {
             return false;
         }
-        let masked = if self.options.redact { secret::mask_text(text) } else { None };
+        let masked = if self.options.redact { self.schema.secrets().mask_text(text) } else { None };
         if let Some(masked) = &masked {
             self.note(self.at);
             // Masking across a quote would break the text: then all of it is hidden.

@@ -21,9 +21,22 @@ const MIN_TRIED: usize = 4;
 pub(super) struct Hidden {
     count: usize,
     paths: Vec<String>,
+    /// Of the first broken end that is too long to show: bytes shown, bytes there.
+    cut: Option<(usize, usize)>,
 }
 
 impl Hidden {
+    /// Notes that a broken end is not shown whole.
+    pub fn cut(&mut self, shown: usize, there: usize) {
+        self.cut.get_or_insert((shown, there));
+    }
+
+    /// What is to be said of a broken end that is not shown whole.
+    pub fn rest(&self) -> Option<String> {
+        let (shown, there) = self.cut?;
+        Some(format!("only {shown} of {there} bytes are shown of what cannot be decoded"))
+    }
+
     /// How many paths are named.
     pub fn paths(&self) -> usize {
         self.paths.len()
@@ -49,7 +62,7 @@ impl Writer<'_, '_> {
     /// Whether a map's value is hidden because its key is the name of a credential, as in an environment or in
     /// arguments: text and numbers are, what has members of its own (a schema's property) is not.
     pub(super) fn hides_entry(&self, key: &str, value: &FieldPlan, nodes: &[u32]) -> bool {
-        if !self.options.redact || !is_secret_name(key) {
+        if !self.options.redact || !(is_secret_name(key) || self.schema.secrets().is_key(key)) {
             return false;
         }
         match value.kind {
@@ -92,7 +105,7 @@ impl Writer<'_, '_> {
         if !self.options.redact {
             return None;
         }
-        let masked = secret::mask(bytes)?;
+        let masked = self.schema.secrets().mask(bytes)?;
         self.note(at);
         Some(masked)
     }
@@ -119,7 +132,7 @@ impl Writer<'_, '_> {
             };
         }
         let Some(raw) = encoded(bytes) else { return false };
-        if secret::mask(&raw).is_some() {
+        if self.schema.secrets().mask(&raw).is_some() {
             self.hide(at);
             return true;
         }
@@ -136,7 +149,7 @@ impl Writer<'_, '_> {
         let types = self.schema.carried(number);
         let readings: Vec<(TypeId, Reading)> =
             types.iter().map(|ty| (*ty, read(self.schema, self.options.limits, raw, *ty))).collect();
-        if readings.iter().any(|(_, r)| *r == Reading::Plain) && secret::mask(raw).is_none() {
+        if readings.iter().any(|(_, r)| *r == Reading::Plain) && self.schema.secrets().mask(raw).is_none() {
             return false;
         }
         let best = readings.iter().find(|(_, r)| *r == Reading::Secret);
@@ -153,7 +166,7 @@ impl Writer<'_, '_> {
     /// Whether text of no known field is hidden: the hex or base64 of something with a secret in it.
     pub(super) fn hides_text(&self, text: &[u8]) -> bool {
         self.options.redact
-            && (encoded(text).is_some_and(|raw| secret::mask(&raw).is_some())
+            && (encoded(text).is_some_and(|raw| self.schema.secrets().mask(&raw).is_some())
                 || holds_secret(self.schema, self.options.limits, text))
     }
 

@@ -2,7 +2,7 @@
 //! Never drops a byte.
 
 use crate::{
-    message::{NodeKind, Wire},
+    message::{Node, NodeKind, Wire},
     schema::{Schema, TypePlan},
 };
 
@@ -48,7 +48,7 @@ impl Writer<'_, '_> {
         let Some(node) = self.tree.node(at).copied() else { return };
         if node.kind == NodeKind::Rest {
             self.out.extend_from_slice(b"{\"$rest\":");
-            self.base64(at, node.bytes(self.payload), None);
+            self.broken(at, &node);
             return self.out.push(b'}');
         }
         // The number is known where only the wire type does not fit.
@@ -103,12 +103,22 @@ impl Writer<'_, '_> {
             if self.options.redact && (secret || self.may_hold_secret(node.bytes(self.payload))) {
                 self.hide(*at);
             } else {
-                self.base64(*at, node.bytes(self.payload), None);
+                self.broken(*at, &node);
             }
         }
         if nodes.len() > 1 {
             self.out.push(b']');
         }
+    }
+
+    /// The bytes of a broken end, as many as are shown.
+    fn broken(&mut self, at: u32, node: &Node) {
+        let bytes = node.bytes(self.payload);
+        let shown = bytes.get(..self.options.limits.max_rest).unwrap_or(bytes);
+        if shown.len() < bytes.len() {
+            self.hidden.cut(shown.len(), bytes.len());
+        }
+        self.base64(at, shown, None);
     }
 
     /// A message without a schema: field numbers as keys, a list where a number comes more than
@@ -162,7 +172,7 @@ impl Writer<'_, '_> {
                 let masked = self.masked(at, bytes);
                 push_string(self.out, &String::from_utf8_lossy(masked.as_deref().unwrap_or(bytes)));
             }
-            (NodeKind::Rest, _) => self.base64(at, bytes, None),
+            (NodeKind::Rest, _) => self.broken(at, &node),
             _ => {
                 self.out.extend_from_slice(b"{\"$bytes\":");
                 self.base64(at, bytes, None);

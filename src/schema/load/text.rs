@@ -1,7 +1,7 @@
 //! One .proto text: read, told by its syntax, parsed.
 //! Never resolves a name.
 
-use std::{fs, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
 use miette::Diagnostic;
 use prost_reflect::prost_types::FileDescriptorProto;
@@ -22,18 +22,14 @@ pub(super) struct Text {
     pub text: String,
 }
 
-/// Longest .proto that is read, in bytes.
-const MAX_LEN: u64 = 256 << 20;
-
 impl Text {
     /// The first root that holds a name; `None` where none does.
     pub fn read(name: &str, roots: &[PathBuf]) -> Result<Option<Self>, Error> {
         for root in roots {
             let path = root.join(name);
             let shown = path.display().to_string();
-            let bytes = match fs::metadata(&path) {
-                Ok(data) if data.len() > MAX_LEN => return Err(Error::new(shown, "is too large")),
-                Ok(_) => fs::read(&path).map_err(|e| Error::new(&*shown, e.to_string()))?,
+            let bytes = match super::read_file(&path) {
+                Ok(bytes) => bytes,
                 Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                     continue;
                 }

@@ -19,8 +19,7 @@ pub fn write(item: &Item<'_>, out: &mut String) {
     let unknown = "(unknown)".to_owned();
     let line = match &head.start {
         Start::Request { method, path, .. } => {
-            let path =
-                path.as_deref().map_or_else(|| unknown.clone(), |p| url(p, item.show_secrets).into_owned());
+            let path = path.as_deref().map_or_else(|| unknown.clone(), |p| url(item.hides(), p).into_owned());
             format!("{} {path} {}", method.as_ref().unwrap_or(&unknown), head.version)
         }
         Start::Response { status } => {
@@ -33,7 +32,7 @@ pub fn write(item: &Item<'_>, out: &mut String) {
     }
     for header in head.headers.fields.iter().filter(|h| h.name != "host") {
         let _ = write!(out, "        {}: ", clean(&header.name).dimmed());
-        push_clean(out, &header_value(&header.name, &header.value, item.show_secrets));
+        push_clean(out, &header_value(item.hides(), &header.name, &header.value));
         out.push('\n');
     }
     if head.headers.lost > 0 {

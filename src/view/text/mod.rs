@@ -24,6 +24,9 @@ use super::Item;
 pub use hex::dump;
 pub use short::message as short;
 
+/// Bytes of one payload that a dump shows, at most: nobody reads more, and a dump is five times as long.
+const MAX_DUMP: usize = 1 << 20;
+
 /// How times are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeStyle {
@@ -68,7 +71,7 @@ pub fn write(item: &Item<'_>, schema: &Schema, layout: &Layout, clock: Clock, ou
     let head = format!(
         "{:>5} {:>11} {:>4} {arrow} {:<27} {:>8} {flags} ",
         item.number,
-        time(frame.time, layout.time, clock),
+        shown_time(frame.time, layout.time, clock),
         format!("#{}", lane.call),
         kind,
         frame.length,
@@ -91,7 +94,12 @@ pub fn write(item: &Item<'_>, schema: &Schema, layout: &Layout, clock: Clock, ou
         tree::write(item, schema, out);
     }
     if layout.hex {
-        dump(&item.decoded.payload, &tree::secret_spans(item, schema), 8, out);
+        let payload = &item.decoded.payload;
+        let shown = payload.get(..MAX_DUMP).unwrap_or(payload);
+        dump(shown, &tree::secret_spans(item, schema), 8, out);
+        if shown.len() < payload.len() {
+            let _ = writeln!(out, "{:8}… {} more bytes", "", payload.len() - shown.len());
+        }
     }
 }
 
@@ -115,7 +123,8 @@ pub fn finding_line(finding: &Finding, out: &mut String) {
     out.push('\n');
 }
 
-fn time(time: Option<Timestamp>, style: TimeStyle, clock: Clock) -> String {
+/// A time as it is shown; `-` where there is none.
+pub fn shown_time(time: Option<Timestamp>, style: TimeStyle, clock: Clock) -> String {
     let Some(time) = time else { return "-".to_owned() };
     let since = |from: Option<Timestamp>| seconds(time.0.saturating_sub(from.unwrap_or(time).0));
     match style {
@@ -141,11 +150,11 @@ mod tests {
     fn times() {
         let t = |n| Some(Timestamp(n));
         let clock = Clock { first: t(1_000_000_000), before: t(1_500_000_000) };
-        let shown = |style| time(t(2_250_000_000), style, clock);
+        let shown = |style| shown_time(t(2_250_000_000), style, clock);
         assert_eq!(shown(TimeStyle::Relative), "1.250000");
         assert_eq!(shown(TimeStyle::Delta), "0.750000");
         assert_eq!(shown(TimeStyle::Epoch), "2.250000");
         assert_eq!(shown(TimeStyle::Absolute), "1970-01-01T00:00:02.250000Z");
-        assert_eq!(time(None, TimeStyle::Epoch, clock), "-");
+        assert_eq!(shown_time(None, TimeStyle::Epoch, clock), "-");
     }
 }

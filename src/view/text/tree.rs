@@ -7,7 +7,6 @@ use std::ops::Range;
 use colored::Colorize;
 use memchr::memmem;
 
-use crate::base::secret::mask;
 use crate::base::text::{clean, push_clean_bytes};
 use crate::base::{Limits, Timestamp};
 use crate::message::json::holds_secret;
@@ -81,7 +80,7 @@ pub(crate) fn hidden(schema: &Schema, plan: Option<&TypePlan>, node: &Node, payl
         return true;
     }
     matches!(node.kind, NodeKind::Bytes | NodeKind::Text)
-        && (mask(bytes).is_some() || holds_secret(schema, &Limits::default(), bytes))
+        && (schema.secrets().mask(bytes).is_some() || holds_secret(schema, &Limits::default(), bytes))
 }
 
 fn line(

@@ -1,12 +1,13 @@
 //! Where exports go: new files that only their owner may read, or standard output.
 //! Never writes over a file unless told.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
+use crate::cli::private;
 use crate::cli::setup::shown;
 
 /// A file, or standard output where there is no path.
@@ -19,22 +20,7 @@ pub fn open(path: Option<&Path>, force: bool) -> Result<Box<dyn Write + Send>> {
 
 /// A new file; one that is there only where told.
 pub fn create(path: &Path, force: bool) -> Result<BufWriter<File>> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    if force {
-        options.create(true).truncate(true)
-    } else {
-        options.create_new(true)
-    };
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).with_context(|| format!("cannot write {}", shown(path)))?;
-    #[cfg(unix)]
-    if force && file.metadata().is_ok_and(|m| m.is_file()) {
-        // The mode above is for files that are new.
-        let own = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        file.set_permissions(own).with_context(|| format!("cannot close {} to others", shown(path)))?;
-    }
+    let file = private::create(path, force)?;
     Ok(BufWriter::with_capacity(1 << 16, file))
 }
 

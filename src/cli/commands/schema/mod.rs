@@ -4,7 +4,6 @@
 mod coverage;
 mod diff;
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -15,7 +14,7 @@ use rpcshark::schema::{self, Cardinality, FieldPlan, Kind, Presence, Schema, Typ
 
 use crate::cli::args::{SchemaArgs, SchemaCommand, SchemaOptions};
 use crate::cli::exit::Exit;
-use crate::cli::{report, setup};
+use crate::cli::{private, report, setup};
 
 /// Runs the command.
 pub fn run(args: SchemaArgs) -> Result<Exit> {
@@ -37,13 +36,7 @@ fn compile(options: &SchemaOptions, path: &Path, force: bool) -> Result<Exit> {
     for warning in &warnings {
         report::schema_error("warning", warning);
     }
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(force)
-        .create_new(!force)
-        .truncate(force)
-        .open(path)
-        .with_context(|| format!("cannot write {} (--force writes over)", setup::shown(path)))?;
+    let mut file = private::create(path, force)?;
     file.write_all(&set).with_context(|| format!("cannot write {}", setup::shown(path)))?;
     Ok(Exit::Done)
 }
