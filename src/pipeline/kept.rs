@@ -52,6 +52,7 @@ struct Entry {
     whole: bool,
     capture: u16,
     has_more: bool,
+    timed: bool,
 }
 
 /// What few frames have.
@@ -150,6 +151,7 @@ impl Kept {
             whole: frame.whole && payload.2 as usize == frame.payload.len(),
             capture: self.capture(&job.capture),
             has_more,
+            timed: job.timed,
         };
         self.entries.push(entry);
     }
@@ -260,6 +262,7 @@ impl Kept {
         };
         let before = at.checked_sub(1).and_then(|at| self.time(at)).or(entry.time);
         Some(Job {
+            timed: entry.timed,
             number: at as u64 + 1,
             capture: self.captures.get(usize::from(entry.capture))?.clone(),
             frame,

@@ -87,10 +87,11 @@ impl Window {
                 let Some(rule) = config.plan.streams.get(usize::from(piece.stream)) else { continue };
                 match out.iter_mut().find(|(_, said)| *said.name == *rule.name) {
                     // Of alternatives, the first that occurred.
-                    Some((stream, said)) if *stream == piece.stream => match said.parts.last_mut() {
-                        Some((.., text)) => text.push_str(&piece.text),
-                        None => {}
-                    },
+                    Some((stream, said)) if *stream == piece.stream => {
+                        if let Some((.., text)) = said.parts.last_mut() {
+                            text.push_str(&piece.text);
+                        }
+                    }
                     Some(_) => {}
                     None => {
                         let parts = vec![(Some(job.number), None, piece.text.to_string())];

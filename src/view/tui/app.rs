@@ -505,8 +505,8 @@ fn value(state: &State, line: &super::detail::Line) -> String {
     let path = state.line().map(|l| state.detail.path(l)).unwrap_or_default();
     let json: serde_json::Value = serde_json::from_str(&state.detail.message).unwrap_or_default();
     let pointer = path.replace('[', ".").replace(']', "");
-    let steps = pointer.split('.').filter(|s| !s.is_empty());
-    let found = steps.fold(Some(&json), |at, step| match at? {
+    let mut steps = pointer.split('.').filter(|s| !s.is_empty());
+    let found = steps.try_fold(&json, |at, step| match at {
         serde_json::Value::Array(items) => items.get(step.parse::<usize>().ok()?),
         other => other.get(step),
     });

@@ -58,6 +58,9 @@ pub struct Layout {
 /// Columns that 16 bytes take: offset, bytes, text.
 const HEX_WIDE: u16 = 8 + 2 + 16 * 3 + 1 + 1 + 16 + 1;
 
+/// Columns that 8 bytes take.
+const HEX_HALF: u16 = 8 + 2 + 8 * 3 + 1 + 8 + 1;
+
 impl Layout {
     /// The layout of a state.
     pub fn of(state: &State) -> Self {
@@ -118,7 +121,7 @@ impl Layout {
     pub fn hex_width(&self) -> usize {
         match self.hex.width {
             width if width >= HEX_WIDE => 16,
-            width if width >= 8 + 2 + 8 * 3 + 1 + 8 + 1 => 8,
+            width if width >= HEX_HALF => 8,
             _ => 4,
         }
     }

@@ -101,10 +101,7 @@ fn click(state: &mut State, x: u16, y: u16) -> Option<Effect> {
         View::Frames if layout.tree.holds(x, y) => {
             state.focus = Pane::Tree;
             let row = usize::from(y.saturating_sub(layout.tree.y + 1));
-            let Some(line) = state.shown.get(state.tree.top + row).copied().filter(|_| y > layout.tree.y)
-            else {
-                return None;
-            };
+            let line = state.shown.get(state.tree.top + row).copied().filter(|_| y > layout.tree.y)?;
             let again = state.tree.at == state.tree.top + row;
             state.tree.at = state.tree.top + row;
             state.follow_line(false);
