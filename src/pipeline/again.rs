@@ -60,12 +60,13 @@ impl Again {
 }
 
 /// A decoded frame to show.
-pub fn item<'a>(config: &Config, job: &'a Job, decoded: &'a Decoded) -> Item<'a> {
+pub fn item<'a>(config: &'a Config, job: &'a Job, decoded: &'a Decoded) -> Item<'a> {
     Item {
         number: job.number,
         capture: &job.capture,
         frame: &job.frame,
         decoded,
         show_secrets: config.show_secrets,
+        secrets: config.schema.secrets(),
     }
 }

@@ -272,7 +272,6 @@ impl Kept {
                 inner: entry.inner,
             },
             clock: (self.first, before),
-            timed: entry.time.is_some(),
         })
     }
 }

@@ -231,13 +231,14 @@ impl Builder<'_> {
 
     fn head(&mut self) {
         let (frame, show) = (self.item.frame, self.item.show_secrets);
+        let secrets = self.item.hides();
         let lane = &frame.lane;
         let head = if lane.side == Side::Request { &lane.request } else { &lane.response };
         let (0, Some(head)) = (frame.index, head) else { return };
         let unknown = || "(unknown)".to_owned();
         let first = match &head.start {
             Start::Request { method, path, .. } => {
-                let path = path.as_deref().map_or_else(unknown, |p| url(p, show).into_owned());
+                let path = path.as_deref().map_or_else(unknown, |p| url(secrets, p).into_owned());
                 format!("{} {path}", method.clone().unwrap_or_else(unknown))
             }
             Start::Response { status } => status.map_or_else(unknown, |s| s.to_string()),
@@ -247,7 +248,7 @@ impl Builder<'_> {
             self.fact("host", clean(&host(authority, show)));
         }
         for header in head.headers.fields.iter().filter(|h| h.name != "host") {
-            let value = header_value(&header.name, &header.value, show);
+            let value = header_value(secrets, &header.name, &header.value);
             self.fact(&clean(&header.name), clean(&value));
             if value == REDACTED
                 && let Some(row) = self.lines.last_mut()
