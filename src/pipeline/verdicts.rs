@@ -170,7 +170,7 @@ pub(super) struct Late<'a> {
 /// Shows values until one is enough.
 fn each<'v>(values: impl Iterator<Item = Value<'v>>, visit: &mut dyn FnMut(Value<'_>) -> bool) {
     let mut values = values;
-    let _ = values.all(|value| visit(value));
+    let _ = values.all(visit);
 }
 
 fn id(value: &IdValue) -> Value<'_> {

@@ -19,7 +19,7 @@ impl Looked {
             self.0.resize(leaf + 1, 0);
         }
         if let Some(seen) = self.0.get_mut(leaf) {
-            *seen |= u8::from(there) * THERE | u8::from(hit) * HIT;
+            *seen |= (u8::from(there) * THERE) | (u8::from(hit) * HIT);
         }
     }
 
@@ -32,8 +32,10 @@ impl Looked {
         match test {
             Test::Always(value) => *value,
             Test::Not(inner) => !self.walk(inner, next),
-            Test::And(all) => all.iter().fold(true, |so_far, test| self.walk(test, next) && so_far),
-            Test::Or(all) => all.iter().fold(false, |so_far, test| self.walk(test, next) || so_far),
+            Test::And(all) => {
+                all.iter().map(|test| self.walk(test, next)).filter(|holds| !holds).count() == 0
+            }
+            Test::Or(all) => all.iter().map(|test| self.walk(test, next)).filter(|holds| *holds).count() > 0,
             Test::Leaf(leaf) => {
                 let seen = self.0.get(*next).copied().unwrap_or(0);
                 *next += 1;

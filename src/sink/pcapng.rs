@@ -111,7 +111,7 @@ impl<'o> Writer<'o> {
 }
 
 fn pad(body: &mut Vec<u8>) {
-    while body.len() % 4 > 0 {
+    while !body.len().is_multiple_of(4) {
         body.push(0);
     }
 }

@@ -1,3 +1,5 @@
+use std::slice::from_ref;
+
 use super::*;
 
 fn line(depth: u16, step: &str, place: Option<Place>) -> Line {
@@ -28,7 +30,7 @@ fn what_is_hidden_is_hidden_where_it_came_from() {
     tabs::hide(&mut tabs, Place { tab: 1, tag: 0, start: 2, end: 4 });
     tabs::hide(&mut tabs, Place { tab: 1, tag: 0, start: 3, end: 5 });
     tabs.iter_mut().for_each(Tab::settle);
-    assert_eq!((&tabs[0].hidden[..], &tabs[1].hidden[..]), (&[14..20][..], &[2..5][..]));
+    assert_eq!((&tabs[0].hidden[..], &tabs[1].hidden[..]), (from_ref(&(14..20)), from_ref(&(2..5))));
 }
 
 #[test]
