@@ -86,6 +86,8 @@ fn schema() -> Schema {
         while let Some((_, below)) = matches.subcommand() {
             matches = below;
         }
+        // Commands that take no schema know nothing of its options.
+        matches.try_contains_id("proto_path").ok()?;
         let mut options = SchemaOptions::from_arg_matches(matches).ok()?;
         config_file::load().unwrap_or_default().fill(&mut options);
         schema::load(&setup::sources(&options)).ok()
