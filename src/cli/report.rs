@@ -118,6 +118,18 @@ pub fn finding(capture: &str, finding: &Finding) {
     line(&format!("{level}[{code}]: {}{place}: {}", clean(capture), clean(&finding.text)));
 }
 
+/// Prints how many frames there were, and how many findings: notes, warnings, errors.
+pub fn summary(frames: u64, [notes, warnings, errors]: [u64; 3]) {
+    let plural = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+    line(&format!(
+        "{}, {}, {}, {}",
+        plural(frames, "frame"),
+        plural(errors, "error"),
+        plural(warnings, "warning"),
+        plural(notes, "note")
+    ));
+}
+
 /// Prints a line on standard error; where that is closed, nobody wants to know.
 pub fn line(text: &str) {
     super::progress::clear();

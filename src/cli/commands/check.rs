@@ -17,6 +17,7 @@ use crate::cli::args::{Check, FailOn, Format};
 use crate::cli::commands::correlated;
 use crate::cli::exit::Exit;
 use crate::cli::records::{self, Records};
+use crate::cli::report;
 
 /// Runs the command.
 pub fn run(args: Check) -> Result<Exit> {
@@ -30,6 +31,9 @@ pub fn run(args: Check) -> Result<Exit> {
     let (summary, failed) =
         correlated::run(&config, &choice, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
     sink.records.end()?;
+    if !args.output.quiet {
+        report::summary(summary.frames, sink.count);
+    }
     let level = match args.fail_on {
         FailOn::Warning => Severity::Warning,
         FailOn::Error => Severity::Error,

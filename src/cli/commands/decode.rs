@@ -60,7 +60,7 @@ pub fn run(args: Decode) -> Result<Exit> {
     // The program ends here: its many small pieces need not be given back one by one.
     std::mem::forget(config);
     if !args.output.quiet {
-        summarize(&summary);
+        report::summary(summary.frames, summary.findings);
     }
     Ok(match failed {
         true => Exit::Unusable,
@@ -88,18 +88,6 @@ fn layout(output: &OutputOptions) -> Layout {
         tree: output.tree,
         hex: output.hex,
     }
-}
-
-fn summarize(summary: &pipeline::Summary) {
-    let [notes, warnings, errors] = summary.findings;
-    let plural = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
-    report::line(&format!(
-        "{}, {}, {}, {}",
-        plural(summary.frames, "frame"),
-        plural(errors, "error"),
-        plural(warnings, "warning"),
-        plural(notes, "note")
-    ));
 }
 
 struct Output {
