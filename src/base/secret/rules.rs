@@ -2,8 +2,12 @@
 //! Never hides less than the general rules do.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
+use aho_corasick::packed;
 use regex::bytes::{Captures, Regex};
+use regex_syntax::hir::literal::Extractor;
+use regex_syntax::hir::{Hir, HirKind};
 
 use super::{is_secret_header, is_secret_parameter, mask, replaced};
 
@@ -17,7 +21,47 @@ pub struct Rules {
     /// Keys of JSON objects.
     keys: Vec<String>,
     /// Patterns, among them one of the keys in JSON text.
-    patterns: Vec<Regex>,
+    patterns: Vec<Pattern>,
+    /// Finds what any pattern needs; made at the first look. `None`: one of them needs nothing, or they are too many.
+    needs: OnceLock<Option<packed::Searcher>>,
+}
+
+/// A pattern, and texts of which every match holds one, where there are such.
+#[derive(Clone, Debug)]
+struct Pattern {
+    regex: Regex,
+    needs: Vec<Vec<u8>>,
+}
+
+impl Pattern {
+    /// Shorter texts are everywhere: to look for them saves nothing.
+    const SHORTEST: usize = 3;
+    /// As much of each is looked for: a few texts that begin alike are one.
+    const LOOKED_FOR: usize = 4;
+
+    fn new(regex: Regex) -> Self {
+        let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(regex.as_str());
+        let needs = parsed.ok().and_then(|hir| beginnings(&hir).or_else(|| middle(&hir))).unwrap_or_default();
+        Self { regex, needs }
+    }
+}
+
+/// All that matches can begin with, where none of it is too short.
+fn beginnings(hir: &Hir) -> Option<Vec<Vec<u8>>> {
+    let begins = Extractor::new().extract(hir);
+    let literals: Vec<Vec<u8>> = begins.literals()?.iter().map(|l| l.as_bytes().to_vec()).collect();
+    literals.iter().all(|l| l.len() >= Pattern::SHORTEST).then_some(literals)
+}
+
+/// A text that stands in the middle of every match.
+fn middle(hir: &Hir) -> Option<Vec<Vec<u8>>> {
+    let HirKind::Concat(parts) = hir.kind() else { return None };
+    let literals = parts.iter().filter_map(|part| match part.kind() {
+        HirKind::Literal(literal) => Some(&literal.0),
+        _ => None,
+    });
+    let longest = literals.max_by_key(|l| l.len()).filter(|l| l.len() >= Pattern::SHORTEST)?;
+    Some(vec![longest.to_vec()])
 }
 
 impl Rules {
@@ -30,14 +74,16 @@ impl Rules {
             let names: Vec<String> = keys.iter().map(|key| regex::escape(key)).collect();
             let text = format!(r#""(?:{})"\s*:\s*"(?<secret>(?:[^"\\]|\\.)+)(?:"|\\?\z)"#, names.join("|"));
             // Escaped names and a fixed rest: it can only be too large.
-            self.patterns.extend(Regex::new(&format!("(?-u){text}")).ok());
+            self.patterns.extend(Regex::new(&format!("(?-u){text}")).ok().map(Pattern::new));
+            self.needs = OnceLock::new();
         }
     }
 
     /// Adds a pattern for values anywhere; where it has a group named `secret`, only that is hidden.
     pub fn add_pattern(&mut self, pattern: &str) -> Result<(), String> {
         let built = regex::bytes::RegexBuilder::new(pattern).size_limit(1 << 20).build();
-        self.patterns.push(built.map_err(|e| e.to_string())?);
+        self.patterns.push(Pattern::new(built.map_err(|e| e.to_string())?));
+        self.needs = OnceLock::new();
         Ok(())
     }
 
@@ -67,7 +113,10 @@ impl Rules {
     /// `bytes` with every credential in it replaced; `None` where it holds none.
     pub fn mask(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut masked = mask(bytes);
-        for pattern in &self.patterns {
+        if !self.may_hold(masked.as_deref().unwrap_or(bytes)) {
+            return masked;
+        }
+        for Pattern { regex: pattern, .. } in &self.patterns {
             let secret = |found: &Captures<'_>| -> Vec<Range<usize>> {
                 found.name("secret").or(found.get(0)).map(|m| m.range()).into_iter().collect()
             };
@@ -76,6 +125,24 @@ impl Rules {
             }
         }
         masked
+    }
+
+    /// Whether a pattern can match: false only where nothing that they need is there.
+    fn may_hold(&self, bytes: &[u8]) -> bool {
+        let needs = self.needs.get_or_init(|| {
+            let mut texts = Vec::new();
+            for pattern in &self.patterns {
+                if pattern.needs.is_empty() {
+                    return None;
+                }
+                texts
+                    .extend(pattern.needs.iter().map(|text| text.get(..Pattern::LOOKED_FOR).unwrap_or(text)));
+            }
+            texts.sort_unstable();
+            texts.dedup();
+            packed::Searcher::new(texts)
+        });
+        needs.as_ref().is_none_or(|needs| needs.find(bytes).is_some())
     }
 
     /// [`Rules::mask`] for text.
@@ -103,5 +170,24 @@ mod tests {
             r#"{"pass.word": "[redacted]", "passxword": "c", "n": "chat-[redacted]", "k": "[redacted]"}"#;
         assert_eq!(rules.mask_text(said).as_deref(), Some(hidden));
         assert_eq!(rules.mask_text("chat-12"), None);
+    }
+
+    #[test]
+    fn what_patterns_need_is_looked_for_first() {
+        let mut rules = Rules::default();
+        let mut add = |pattern: &str| assert!(rules.add_pattern(pattern).is_ok(), "{pattern}");
+        add(r"\bgh[pu]_[a-z]{4,}");
+        add("(?:AKIA|ASIA)[0-9]{4}");
+        add(r"[a-z]+://[^@]+@");
+        assert!(
+            rules.may_hold(b"://")
+                && rules.may_hold(b"x ghu_")
+                && rules.may_hold(b"ASIA")
+                && !rules.may_hold(b"gh_ AKI")
+        );
+        assert_eq!(rules.mask_text("a ghp_abcd ASIA1234").as_deref(), Some("a [redacted] [redacted]"));
+        assert!(rules.add_pattern("[a-z]+=[0-9]").is_ok());
+        assert!(rules.may_hold(b""), "this one needs no text of three bytes");
+        assert_eq!(rules.mask_text("my=1").as_deref(), Some("[redacted]"));
     }
 }
