@@ -64,14 +64,18 @@ impl Bench {
         serde_json::to_writer(out, &message).expect("it has JSON");
     }
 
-    fn fast(&self, payload: &[u8], redact: bool, out: &mut Vec<u8>) {
+    /// As the program does: what the fast lane leaves, as it does bytes that may hide something, the tolerant one takes.
+    fn fast(&self, payload: &[u8], redact: bool, tree: &mut Tree, out: &mut Vec<u8>) {
         let (schema, tables) = (&self.schema, &self.tables);
         let done = fast::write(schema, tables, self.ty, payload, redact, &self.limits, out, &mut Vec::new());
-        assert!(done.is_some(), "the corpus is regular");
+        assert!(redact || done.is_some(), "the corpus is regular");
+        if done.is_none() {
+            self.tolerant(payload, redact, tree, out);
+        }
     }
 
-    fn tolerant(&self, payload: &[u8], tree: &mut Tree, out: &mut Vec<u8>) {
-        let options = JsonOptions { redact: false, ..JsonOptions::new(&self.limits) };
+    fn tolerant(&self, payload: &[u8], redact: bool, tree: &mut Tree, out: &mut Vec<u8>) {
+        let options = JsonOptions { redact, ..JsonOptions::new(&self.limits) };
         message::decode(&self.schema, Some(self.ty), payload, &self.limits, tree, &mut Vec::new());
         message::json::write(&self.schema, tree, payload, &options, out, &mut Vec::new());
     }
@@ -84,9 +88,9 @@ impl Bench {
             match name {
                 "naive" => self.naive(payload, out),
                 "generated" => self.generated(payload, out),
-                "tolerant" => self.tolerant(payload, &mut tree, out),
-                "fast" => self.fast(payload, false, out),
-                _ => self.fast(payload, true, out),
+                "tolerant" => self.tolerant(payload, false, &mut tree, out),
+                "fast" => self.fast(payload, false, &mut tree, out),
+                _ => self.fast(payload, true, &mut tree, out),
             }
             black_box(&out);
         }
