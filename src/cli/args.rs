@@ -50,7 +50,7 @@ pub enum Command {
                             rpcshark decode -Y 'message.**.text contains \"error\"' session.pcap\n  \
                             rpcshark decode --jq '[.frame, .kind]' session.pcap"
     )]
-    Decode(Decode),
+    Decode(Reading),
     /// Show conversations, runs, turns, steps and calls, every request with its answer
     ///
     /// A drawing on a terminal, one event a line (JSON) when piped.
@@ -75,7 +75,7 @@ pub enum Command {
     )]
     Diff(Diff),
     /// Count calls, frames, bytes, kinds, waits and tokens
-    Stats(Correlate),
+    Stats(Reading),
     /// Print the findings alone; exit 1 where one is at the level of --fail-on
     Check(Check),
     /// List the blobs of a capture, check their hashes, write them out
@@ -143,23 +143,9 @@ pub struct Man {
     pub force: bool,
 }
 
-/// `decode`.
+/// What every command takes that reads captures; `decode` and `stats` take no more.
 #[derive(Args, Debug)]
-pub struct Decode {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
-/// What `timeline` and `stats` take.
-#[derive(Args, Debug)]
-pub struct Correlate {
+pub struct Reading {
     /// Capture files or folders; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -272,18 +258,11 @@ pub enum SchemaCommand {
 /// `schema coverage`.
 #[derive(Args, Debug)]
 pub struct Coverage {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
     /// List what the schema does know, too
     #[arg(long)]
     pub all: bool,
     #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
+    pub common: Reading,
 }
 
 /// `dialect`.

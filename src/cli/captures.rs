@@ -118,7 +118,7 @@ impl Iterator for Captures<'_> {
                 Err(error) => {
                     self.failed = true;
                     if !self.silent {
-                        report::line(&format!("error: {}", clean(&error.to_string())));
+                        report::unread(&error);
                     }
                 }
             }

@@ -9,7 +9,8 @@ use etcetera::BaseStrategy;
 use serde::Deserialize;
 
 use super::args::{
-    Cli, Color, Command, DialectCommand, OutputOptions, SchemaCommand, SchemaOptions, Timeline,
+    Blobs, Check, Cli, Color, Command, DialectCommand, Export, Follow, OutputOptions, SchemaCommand,
+    SchemaOptions, Timeline,
 };
 use super::setup::shown;
 
@@ -100,21 +101,20 @@ fn prepend(typed: &mut Vec<PathBuf>, settled: &[PathBuf]) {
 /// The options of a command that settings may fill in.
 pub fn options(command: &mut Command) -> (Option<&mut SchemaOptions>, Option<&mut OutputOptions>) {
     match command {
-        Command::Decode(c) => (Some(&mut c.schema), Some(&mut c.output)),
-        Command::Timeline(Timeline { common: c, .. }) | Command::Stats(c) => {
-            (Some(&mut c.schema), Some(&mut c.output))
-        }
-        Command::Follow(c) => (Some(&mut c.schema), Some(&mut c.output)),
+        Command::Decode(c)
+        | Command::Stats(c)
+        | Command::Timeline(Timeline { common: c, .. })
+        | Command::Follow(Follow { common: c, .. })
+        | Command::Check(Check { common: c, .. })
+        | Command::Blobs(Blobs { common: c, .. })
+        | Command::Export(Export { common: c, .. }) => (Some(&mut c.schema), Some(&mut c.output)),
         Command::Diff(c) => (Some(&mut c.schema), Some(&mut c.output)),
-        Command::Check(c) => (Some(&mut c.schema), Some(&mut c.output)),
-        Command::Blobs(c) => (Some(&mut c.schema), Some(&mut c.output)),
-        Command::Export(c) => (Some(&mut c.schema), Some(&mut c.output)),
         Command::Encode(c) => (Some(&mut c.schema), None),
         Command::View(c) => (Some(&mut c.schema), None),
         Command::Schema(c) => match &mut c.command {
             SchemaCommand::List { schema } | SchemaCommand::Show { schema, .. } => (Some(schema), None),
             SchemaCommand::Compile { schema, .. } => (Some(schema), None),
-            SchemaCommand::Coverage(c) => (Some(&mut c.schema), Some(&mut c.output)),
+            SchemaCommand::Coverage(c) => (Some(&mut c.common.schema), Some(&mut c.common.output)),
             SchemaCommand::Diff { .. } => (None, None),
         },
         Command::Dialect(c) => match &mut c.command {

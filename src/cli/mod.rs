@@ -24,7 +24,7 @@ use clap::{CommandFactory, Parser};
 
 use anyhow::Result;
 
-use args::{Cli, Command, InputOptions, OutputOptions, Timeline};
+use args::{Blobs, Check, Cli, Command, Follow, OutputOptions, Timeline};
 use config_file::Settings;
 use exit::Exit;
 
@@ -67,18 +67,16 @@ fn settings(cli: &mut Cli) -> Result<Settings> {
 
 /// Whether what a command prints is text to page through: not what comes live, nor nothing.
 fn pages(cli: &Cli) -> bool {
-    let live = |input: &InputOptions| input.follow;
     let silent = |output: &OutputOptions| output.quiet || output.count;
     !cli.no_pager
         && match &cli.command {
-            Command::Decode(c) => !live(&c.input) && !silent(&c.output),
-            Command::Timeline(Timeline { common: c, .. }) | Command::Stats(c) => {
-                !live(&c.input) && !silent(&c.output)
-            }
-            Command::Follow(c) => !live(&c.input) && !silent(&c.output),
+            Command::Decode(c)
+            | Command::Stats(c)
+            | Command::Timeline(Timeline { common: c, .. })
+            | Command::Follow(Follow { common: c, .. })
+            | Command::Check(Check { common: c, .. })
+            | Command::Blobs(Blobs { common: c, .. }) => !c.input.follow && !silent(&c.output),
             Command::Diff(c) => !silent(&c.output),
-            Command::Check(c) => !live(&c.input) && !silent(&c.output),
-            Command::Blobs(c) => !live(&c.input) && !silent(&c.output),
             Command::Schema(_) | Command::Dialect(_) | Command::Man(_) => true,
             Command::Export(_) | Command::Encode(_) | Command::Completions(_) | Command::View(_) => false,
         }

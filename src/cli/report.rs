@@ -7,7 +7,7 @@ use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnost
 
 use rpcshark::base::Finding;
 use rpcshark::base::text::clean;
-use rpcshark::{dialect, schema};
+use rpcshark::{dialect, schema, source};
 
 use super::expression::ExpressionError;
 
@@ -116,6 +116,11 @@ pub fn finding(capture: &str, finding: &Finding) {
     let place = finding.span.map(|s| format!(" at offset {}", s.start)).unwrap_or_default();
     let (level, code) = (finding.severity.name(), finding.code.name());
     line(&format!("{level}[{code}]: {}{place}: {}", clean(capture), clean(&finding.text)));
+}
+
+/// Prints that a capture, or a part of one, could not be read.
+pub fn unread(error: &source::Error) {
+    line(&format!("error: {}", clean(&error.to_string())));
 }
 
 /// Prints how many frames there were, and how many findings: notes, warnings, errors.

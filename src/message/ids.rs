@@ -81,13 +81,13 @@ fn value<'a>(kind: Kind, node: &Node, payload: &'a [u8]) -> Option<IdValue<'a>> 
             Some(IdValue::Bytes(node.bytes(payload))).filter(|_| node.end > node.start)
         }
         (Kind::Message(_) | Kind::String | Kind::Bytes, _) => None,
-        (kind, NodeKind::Scalar) => Some(IdValue::Number(number(kind, node.bits))),
+        (kind, NodeKind::Scalar) => Some(IdValue::Number(widened(kind, node.bits))),
         _ => None,
     }
 }
 
 /// The number that bits stand for, in 64 bits, sign-extended.
-fn number(kind: Kind, bits: u64) -> u64 {
+pub(super) fn widened(kind: Kind, bits: u64) -> u64 {
     match kind {
         Kind::Int32 | Kind::Sfixed32 | Kind::Enum(_) => i64::from(bits as i32) as u64,
         Kind::Uint32 | Kind::Fixed32 => u64::from(bits as u32),

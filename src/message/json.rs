@@ -30,6 +30,7 @@ use super::{
 use crate::base::json::push_string;
 pub use nested::open;
 pub use redact::{hides_encoded, holds_secret};
+pub(super) use scalar::whole;
 pub use unknown::hides_unknown;
 
 /// How far encodings inside fields are opened.

@@ -5,7 +5,7 @@ use crate::pdu::Role;
 use crate::query::Filter;
 use crate::schema::TypeId;
 use crate::session::Digest;
-use crate::view::{Decoded, Item};
+use crate::view::Decoded;
 
 use super::decode::Worker;
 use super::typing::is_json;
@@ -56,17 +56,5 @@ impl Again {
     /// Whether a display filter lets a frame through.
     pub fn passes(&mut self, config: &Config, job: &Job, filter: &Filter) -> bool {
         self.worker.decode_passing(config, job, filter).is_some()
-    }
-}
-
-/// A decoded frame to show.
-pub fn item<'a>(config: &'a Config, job: &'a Job, decoded: &'a Decoded) -> Item<'a> {
-    Item {
-        number: job.number,
-        capture: &job.capture,
-        frame: &job.frame,
-        decoded,
-        show_secrets: config.show_secrets,
-        secrets: config.schema.secrets(),
     }
 }

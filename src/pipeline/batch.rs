@@ -16,7 +16,7 @@ use crate::message::fast::Tables;
 use crate::pdu::{End, Frame, Side};
 use crate::session::{Digest, Event, Input, Placed, Session};
 use crate::source::{self, Format, Reader, Record};
-use crate::view::{Decoded, Item};
+use crate::view::Decoded;
 
 use super::decode::{Worker, mask};
 use super::feed::{Fed, Feed, Files};
@@ -377,14 +377,7 @@ impl Driver<'_> {
                     continue;
                 };
                 let digest = config.correlate.then(|| worker.digest(config, job, &decoded));
-                let item = Item {
-                    number: job.number,
-                    capture: &job.capture,
-                    frame: &job.frame,
-                    decoded: &decoded,
-                    show_secrets: config.show_secrets,
-                    secrets: config.schema.secrets(),
-                };
+                let item = job.item(config, &decoded);
                 render(&item, job, &mut done.rendered.bytes);
                 done.rendered.ends.push(done.rendered.bytes.len());
                 for finding in &decoded.findings {

@@ -9,7 +9,6 @@ use crate::query::{Field, Filter, Looked, Meta, Record, Value};
 use crate::schema::TypeId;
 use crate::session::{Event, IdValue, Session};
 use crate::source;
-use crate::view::Item;
 
 use super::verdicts::{Frames, Late};
 use super::{Config, Correlated, Seen, Sink};
@@ -54,14 +53,7 @@ impl<'a> Chosen<'a> {
         if let Some(known) = self.known {
             return known.has(frame.job.number);
         }
-        let item = Item {
-            number: frame.job.number,
-            capture: &frame.job.capture,
-            frame: &frame.job.frame,
-            decoded: frame.decoded,
-            show_secrets: self.config.show_secrets,
-            secrets: self.config.schema.secrets(),
-        };
+        let item = frame.job.item(self.config, frame.decoded);
         self.filter.matches(&self.config.schema, &Seen::new(&item, None))
     }
 

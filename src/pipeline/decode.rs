@@ -19,7 +19,7 @@ use crate::schema::{Schema, TypeId};
 use crate::session::digest::{self, Carried};
 use crate::session::status;
 use crate::session::{Digest, Status};
-use crate::view::{Decoded, Item};
+use crate::view::Decoded;
 
 use ids::{counts_absent, owned};
 
@@ -106,14 +106,7 @@ impl Worker {
         }
         let wanted = early.unwrap_or_else(|| {
             let canonical = self.canonical(config, &decoded);
-            let item = Item {
-                number: job.number,
-                capture: &job.capture,
-                frame: &job.frame,
-                decoded: &decoded,
-                show_secrets: config.show_secrets,
-                secrets: config.schema.secrets(),
-            };
+            let item = job.item(config, &decoded);
             filter.matches(&config.schema, &Seen::new(&item, canonical))
         });
         wanted.then_some(decoded)
@@ -308,7 +301,7 @@ impl Worker {
         if let Some(status) = &mut digest.status {
             masked(&mut status.message);
             for detail in &mut status.details {
-                if let Some(hidden) = secret::mask_text(detail) {
+                if let Some(hidden) = config.schema.secrets().mask_text(detail) {
                     *detail = hidden;
                 }
             }

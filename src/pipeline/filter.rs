@@ -217,13 +217,5 @@ pub(super) fn decide(
     decoded: &Decoded,
     stage: Stage,
 ) -> Option<bool> {
-    let item = Item {
-        number: job.number,
-        capture: &job.capture,
-        frame: &job.frame,
-        decoded,
-        show_secrets: config.show_secrets,
-        secrets: config.schema.secrets(),
-    };
-    filter.decide(&config.schema, &Seen::new(&item, None), stage)
+    filter.decide(&config.schema, &Seen::new(&job.item(config, decoded), None), stage)
 }

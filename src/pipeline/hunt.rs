@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::query::Filter;
 
-use super::again::{Again, item};
+use super::again::Again;
 use super::live::Shared;
 use super::{Config, Job};
 
@@ -136,7 +136,7 @@ impl Search {
 /// Whether a frame's record has a text, credentials hidden.
 fn holds(again: &mut Again, config: &Config, job: &Job, wanted: &str) -> bool {
     let decoded = again.decode(config, job);
-    let item = item(config, job, &decoded);
+    let item = job.item(config, &decoded);
     let mut line = Vec::new();
     crate::view::jsonl::write(&item, &mut line);
     String::from_utf8_lossy(&line).to_lowercase().contains(wanted)

@@ -10,6 +10,7 @@ mod again;
 mod annotate;
 mod batch;
 mod chosen;
+mod compared;
 mod complete;
 mod decode;
 mod feed;
@@ -33,7 +34,7 @@ use crate::dialect::Plan;
 use crate::pdu::{Frame, Protocol};
 use crate::query::Filter;
 use crate::schema::{Schema, TypeId};
-use crate::view::Item;
+use crate::view::{Decoded, Item};
 
 pub use annotate::{Annotated, Comments, annotate};
 pub use batch::{Correlated, Rendered, Sink, Summary, run};
@@ -107,6 +108,20 @@ pub struct Job {
     pub clock: (Option<Timestamp>, Option<Timestamp>),
     /// Whether its time is its own, and not that of a whole body.
     pub timed: bool,
+}
+
+impl Job {
+    /// The frame to show, decoded.
+    pub fn item<'a>(&'a self, config: &'a Config, decoded: &'a Decoded) -> Item<'a> {
+        Item {
+            number: self.number,
+            capture: &self.capture,
+            frame: &self.frame,
+            decoded,
+            show_secrets: config.show_secrets,
+            secrets: config.schema.secrets(),
+        }
+    }
 }
 
 /// What renders a frame: appends its bytes. Runs on any thread.

@@ -7,10 +7,9 @@ use std::io;
 use crate::base::{Finding, Space};
 use crate::dialect::Plan;
 use crate::query::{Field, Filter, Group, Looked, Meta, Record, Value};
-use crate::schema::{Schema, TypeId};
+use crate::schema::TypeId;
 use crate::session::{Event, IdValue, Link, Model, Outcome, Session};
 use crate::source;
-use crate::view::Item;
 use crate::view::jsonl::space_name;
 
 use super::{Config, Correlated, Seen, Sink};
@@ -47,10 +46,8 @@ fn place(frame: u64) -> (usize, u64) {
 
 /// Judges every frame once the captures are at their end.
 pub struct Verdicts<'a> {
-    schema: &'a Schema,
-    plan: &'a Plan,
+    config: &'a Config,
     filter: &'a Filter,
-    show_secrets: bool,
     /// By number, from 1: what was seen of each frame, and its stage.
     looked: Vec<(Looked, Option<u32>)>,
     links: Vec<Link>,
@@ -64,10 +61,8 @@ impl<'a> Verdicts<'a> {
     /// For a run under a configuration.
     pub fn new(config: &'a Config, filter: &'a Filter) -> Self {
         Self {
-            schema: &config.schema,
-            plan: &config.plan,
+            config,
             filter,
-            show_secrets: config.show_secrets,
             looked: Vec::new(),
             links: Vec::new(),
             linked: HashMap::new(),
@@ -106,16 +101,9 @@ impl<'a> Verdicts<'a> {
 
 impl Sink for Verdicts<'_> {
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
-        let item = Item {
-            number: frame.job.number,
-            capture: &frame.job.capture,
-            frame: &frame.job.frame,
-            decoded: frame.decoded,
-            show_secrets: self.show_secrets,
-            secrets: self.schema.secrets(),
-        };
+        let item = frame.job.item(self.config, frame.decoded);
         let mut looked = Looked::default();
-        self.filter.look(self.schema, &Seen::new(&item, None), &mut looked);
+        self.filter.look(&self.config.schema, &Seen::new(&item, None), &mut looked);
         self.looked.push((looked, frame.placed.stage));
         self.events(frame.events);
         Ok(true)
@@ -128,12 +116,12 @@ impl Sink for Verdicts<'_> {
         for (frame, (mut looked, stage)) in (1..).zip(std::mem::take(&mut self.looked)) {
             let linked = self.linked.get(&frame).map_or(&[][..], Vec::as_slice);
             let late = Late {
-                plan: self.plan,
+                plan: &self.config.plan,
                 links: linked.iter().filter_map(|link| self.links.get(*link)).collect(),
                 findings: self.found.get(&frame).map_or(&[][..], Vec::as_slice),
                 outcome: stage.and_then(|stage| outcome_of(model, &outcomes, stage)),
             };
-            self.filter.look(self.schema, &late, &mut looked);
+            self.filter.look(&self.config.schema, &late, &mut looked);
             if self.filter.judge(&looked) {
                 self.passed.add(frame);
             }

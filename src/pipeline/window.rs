@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::base::secret;
 use crate::base::text::clean;
 use crate::pdu::Side;
 use crate::query::Filter;
@@ -13,7 +12,7 @@ use crate::source::Reader;
 use crate::view::tui::detail::{self, Detail, Facts};
 use crate::view::tui::{self, Columns, Completion, Frames, Hunt, Jump, Lanes, Mistake, Progress, Row, Said};
 
-use super::again::{Again, item};
+use super::again::Again;
 use super::hunt::{Hits, Search};
 use super::live::{self, Shared};
 use super::{Config, Job, complete, filter};
@@ -164,7 +163,7 @@ impl Frames for Window {
         let (job, seen) = self.shared.read(|store| Some((store.kept.job(at)?, *store.kept.seen(at)?)))?;
         let config = &self.shared.config;
         let decoded = self.again.decode(config, &job);
-        let item = item(config, &job, &decoded);
+        let item = job.item(config, &decoded);
         let cells = tui::cells(&item, &config.schema, columns, job.clock);
         let side = job.frame.lane.side;
         Some(Row { number, side, class: seen.class, severity: seen.severity, hue: seen.kind, cells })
@@ -187,7 +186,7 @@ impl Frames for Window {
                 notices: store.runs.notices.get(&number).cloned().unwrap_or_default(),
             }
         });
-        Some(detail::build(&item(config, &job, &decoded), &facts, &config.schema, &config.limits))
+        Some(detail::build(&job.item(config, &decoded), &facts, &config.schema, &config.limits))
     }
 
     fn record(&mut self, number: u64) -> Option<Vec<u8>> {
@@ -195,7 +194,7 @@ impl Frames for Window {
         let config = &self.shared.config;
         let decoded = self.again.decode(config, &job);
         let mut line = Vec::new();
-        crate::view::jsonl::write(&item(config, &job, &decoded), &mut line);
+        crate::view::jsonl::write(&job.item(config, &decoded), &mut line);
         Some(line)
     }
 
@@ -326,7 +325,7 @@ impl Frames for Window {
         let show = self.shared.config.show_secrets;
         for (.., text) in out.iter_mut().flat_map(|said| &mut said.parts) {
             // A secret cut across two pieces is whole here.
-            let hidden = if show { None } else { secret::mask_text(text) };
+            let hidden = if show { None } else { self.shared.config.schema.secrets().mask_text(text) };
             *text = lines(hidden.as_deref().unwrap_or(text));
         }
         out.push(self.told(number));

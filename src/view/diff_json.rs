@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::base::json::{push_key, push_number, push_optional, push_string};
+use crate::base::json::{push_key, push_list, push_number, push_optional, push_string};
 use crate::diff::{Change, Hunk};
 
 /// Appends the record of a change, without a newline.
@@ -63,14 +63,7 @@ pub fn value(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::String(text) => push_string(out, text),
         Value::Array(elements) => {
-            out.push(b'[');
-            for (at, element) in elements.iter().enumerate() {
-                if at > 0 {
-                    out.push(b',');
-                }
-                self::value(element, out);
-            }
-            out.push(b']');
+            push_list(out, elements, |out, element| self::value(element, out));
         }
         Value::Object(object) => {
             out.push(b'{');

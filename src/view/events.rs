@@ -2,7 +2,7 @@
 //! Never refers forward: a line says only what is known by then.
 
 use crate::base::Finding;
-use crate::base::json::{push_key, push_number, push_optional, push_string};
+use crate::base::json::{push_key, push_list, push_number, push_optional, push_string};
 use crate::dialect::Plan;
 use crate::schema::Schema;
 use crate::session::{Blob, Blobs, Event, Id, IdValue, Link, Notice, Outcome, RunText, hex};
@@ -52,18 +52,11 @@ pub(super) fn push_float(out: &mut Vec<u8>, value: Option<f64>) {
 }
 
 fn push_frames(out: &mut Vec<u8>, frames: &[u64]) {
-    out.push(b'[');
-    for (i, frame) in frames.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        push_number(out, *frame);
-    }
-    out.push(b']');
+    push_list(out, frames, |out, frame| push_number(out, *frame));
 }
 
-fn link(plan: &Plan, link: &Link, out: &mut Vec<u8>) {
-    begin(out, "link");
+/// Appends what was opened and by which frame, as it stands in every record about it.
+pub(super) fn push_opening(plan: &Plan, link: &Link, out: &mut Vec<u8>) {
     push_key(out, "pair");
     push_string(out, plan.lifelines.get(usize::from(link.lifeline)).map_or("", |l| &l.name));
     push_key(out, "id");
@@ -75,6 +68,11 @@ fn link(plan: &Plan, link: &Link, out: &mut Vec<u8>) {
         Some(frame) => push_number(out, frame),
         None => out.extend_from_slice(b"null"),
     }
+}
+
+fn link(plan: &Plan, link: &Link, out: &mut Vec<u8>) {
+    begin(out, "link");
+    push_opening(plan, link, out);
     push_key(out, "responses");
     push_frames(out, &link.responses);
     push_key(out, "latency_ms");

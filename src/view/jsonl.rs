@@ -3,14 +3,15 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
-use crate::base::json::{push_key, push_number, push_optional, push_string};
+use crate::base::json::{push_key, push_list, push_number, push_optional, push_string};
 use crate::base::secret::Rules;
 use crate::base::{Finding, Space};
 use crate::pdu::{Head, Role, Side, Start};
 
 use super::redact::{header_value, host, url};
-use super::{Carrier, Decoded, IdValue, Item};
+use super::{Carrier, IdValue, Item};
 
 /// Appends the record of a frame and a newline.
 ///
@@ -86,7 +87,7 @@ pub(super) fn members(item: &Item<'_>, with_message: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"endStream\":");
     push_bool(out, matches!(frame.role, Role::EndStream));
     push_key(out, "ids");
-    push_ids(out, item.decoded);
+    push_ids(out, &item.decoded.ids);
     if let Some(carrier) = &item.decoded.carrier {
         push_key(out, "carrier");
         push_carrier(out, carrier);
@@ -104,36 +105,20 @@ pub(super) fn members(item: &Item<'_>, with_message: bool, out: &mut Vec<u8>) {
         }
     }
     push_key(out, "findings");
-    out.push(b'[');
-    for (i, finding) in item.decoded.findings.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        push_finding(out, finding);
-    }
-    out.push(b']');
+    push_list(out, &item.decoded.findings, push_finding);
 }
 
 fn push_bool(out: &mut Vec<u8>, value: bool) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
-fn push_ids(out: &mut Vec<u8>, decoded: &Decoded) {
+pub(super) fn push_ids(out: &mut Vec<u8>, ids: &[(Arc<str>, Vec<IdValue>)]) {
     out.push(b'{');
-    for (namespace, values) in &decoded.ids {
+    for (namespace, values) in ids {
         push_key(out, namespace);
         match values.as_slice() {
             [one] => push_id(out, one),
-            many => {
-                out.push(b'[');
-                for (i, value) in many.iter().enumerate() {
-                    if i > 0 {
-                        out.push(b',');
-                    }
-                    push_id(out, value);
-                }
-                out.push(b']');
-            }
+            many => push_list(out, many, push_id),
         }
     }
     out.push(b'}');

@@ -5,14 +5,15 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::base::json::{push_key, push_number, push_optional, push_string};
-use crate::base::{Timestamp, secret};
+use crate::base::Timestamp;
+use crate::base::json::{push_key, push_list, push_number, push_optional, push_string};
+use crate::base::secret::Rules;
 use crate::dialect::{How, Plan};
 use crate::schema::{FieldId, Schema};
 use crate::session::state::State;
 use crate::session::{Digest, IdValue, Link, Placed, Session};
 
-use super::events::{begin, push_float, push_value};
+use super::events::{begin, push_float, push_opening, push_value};
 use super::jsonl::push_id;
 
 /// The frame that the state is of.
@@ -100,10 +101,10 @@ pub struct Run {
 
 impl Run {
     /// Hides credentials in text: one that was cut in two is whole only here.
-    pub fn hide(&mut self) {
+    pub fn hide(&mut self, secrets: &Rules) {
         for shown in &mut self.values {
             if let Value::String(text) = &mut shown.value
-                && let Some(hidden) = secret::mask_text(text)
+                && let Some(hidden) = secrets.mask_text(text)
             {
                 *text = hidden;
             }
@@ -170,7 +171,7 @@ pub fn write(plan: &Plan, moment: &Moment, run: &Run, out: &mut Vec<u8>) {
     push_key(out, "conversation_id");
     push_value(out, run.around.as_ref());
     push_key(out, "values");
-    list(out, &run.values, |out, shown| {
+    push_list(out, &run.values, |out, shown| {
         out.push(b'{');
         push_key(out, "field");
         push_string(out, &shown.field);
@@ -195,19 +196,9 @@ pub fn write(plan: &Plan, moment: &Moment, run: &Run, out: &mut Vec<u8>) {
         out.push(b'}');
     });
     push_key(out, "open");
-    list(out, &run.open, |out, link| {
+    push_list(out, &run.open, |out, link| {
         out.push(b'{');
-        push_key(out, "pair");
-        push_string(out, plan.lifelines.get(usize::from(link.lifeline)).map_or("", |l| &l.name));
-        push_key(out, "id");
-        push_value(out, link.id.as_ref());
-        push_key(out, "what");
-        push_string(out, &link.what);
-        push_key(out, "request");
-        match link.request {
-            Some(frame) => push_number(out, frame),
-            None => out.extend_from_slice(b"null"),
-        }
+        push_opening(plan, link, out);
         push_key(out, "responses");
         push_number(out, link.count);
         push_key(out, "waiting_ms");
@@ -215,17 +206,6 @@ pub fn write(plan: &Plan, moment: &Moment, run: &Run, out: &mut Vec<u8>) {
         out.push(b'}');
     });
     out.extend_from_slice(b"}\n");
-}
-
-fn list<T>(out: &mut Vec<u8>, items: &[T], one: impl Fn(&mut Vec<u8>, &T)) {
-    out.push(b'[');
-    for (i, item) in items.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        one(out, item);
-    }
-    out.push(b']');
 }
 
 /// How values add up, by the name in records.

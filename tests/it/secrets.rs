@@ -10,7 +10,7 @@ use rpcshark::dialect::{self, Mode, Plan};
 use rpcshark::schema::{self, Cardinality, FieldPlan, Kind, Schema, Sources, TypeId};
 use serde_json::json;
 
-use crate::run::rpcshark;
+use crate::run::{fixture, rpcshark};
 
 /// Its hex and base64 have a period too, so that a look-out for one period finds them wherever they begin.
 const SECRET: &str = "QZQZQZQZQZQZQZQZQZQZQZQZ";
@@ -261,4 +261,33 @@ fn a_dialect_names_its_own_secrets() {
     let refused = rpcshark(&["decode", "--dialect", rules, path]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("no pattern"));
+}
+
+/// A credential that only a dialect knows, cut across two messages, is whole where they are put together.
+#[test]
+fn a_dialects_own_secret_cut_in_two_is_hidden_where_it_is_joined() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let parcel = fixture("parcel");
+    let read = |name: &str| fs::read_to_string(parcel.join(name)).expect("a fixture");
+    let rules =
+        "\nfold { field: \"parcel.v1.Note.text\" how: APPEND }\nsecret { pattern: \"pin-[0-9]{6}\" }\n";
+    let (dialect, log) = (folder.path().join("d.txtpb"), folder.path().join("day.jsonl"));
+    fs::write(&dialect, read("parcel.txtpb") + rules).expect("is written");
+    fs::write(&log, read("day.jsonl").replace("On my ", "pin-12").replace("way.", "3456"))
+        .expect("is written");
+    let path = |path: &std::path::Path| path.to_str().expect("a path in UTF-8").to_owned();
+    let given =
+        ["--no-builtin", "-I", &path(&parcel), "--dialect", &path(&dialect), &path(&log)].map(str::to_owned);
+    let given: Vec<&str> = given.iter().map(String::as_str).collect();
+    let views: [&[&str]; 3] =
+        [&["timeline", "--at", "8", "--format", "text"], &["timeline", "--at", "8"], &["follow"]];
+    for view in views {
+        let text = |more: &[&str]| {
+            let output = rpcshark(&[view, more, &given].concat());
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        assert!(text(&["--show-secrets"]).contains("pin-123456"), "{view:?}");
+        let hidden = text(&[]);
+        assert!(hidden.contains("[redacted]") && !hidden.contains("123456"), "{view:?}: {hidden}");
+    }
 }

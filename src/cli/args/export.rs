@@ -5,14 +5,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{InputOptions, OutputOptions, SchemaOptions};
+use super::Reading;
 
 /// `export`.
 #[derive(Args, Debug)]
 pub struct Export {
-    /// Capture files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
     /// What to write
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: ExportTo,
@@ -23,11 +20,7 @@ pub struct Export {
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
-    pub schema: SchemaOptions,
-    #[command(flatten)]
-    pub input: InputOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
+    pub common: Reading,
 }
 
 /// What `export` writes.

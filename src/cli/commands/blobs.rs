@@ -23,6 +23,7 @@ use crate::cli::{private, report};
 
 /// Runs the command.
 pub fn run(args: Blobs) -> Result<Exit> {
+    let Blobs { id, write_to, force, common: args } = args;
     let format = records::settle_format(&args.output)?;
     let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
     let records = Records::new(&args.output, format)?;
@@ -31,9 +32,9 @@ pub fn run(args: Blobs) -> Result<Exit> {
         records,
         config: &config,
         chosen: choice.is_filtered().then(Frames::default),
-        folder: args.write_to,
-        force: args.force,
-        only: args.id,
+        folder: write_to,
+        force,
+        only: id,
         show_secrets: args.output.show_secrets,
         failed: false,
         trouble: None,
@@ -136,6 +137,6 @@ impl Sink for Found<'_> {
 
     fn error(&mut self, error: &source::Error) {
         self.failed = true;
-        correlated::told(error);
+        report::unread(error);
     }
 }

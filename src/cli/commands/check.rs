@@ -21,6 +21,7 @@ use crate::cli::report;
 
 /// Runs the command.
 pub fn run(args: Check) -> Result<Exit> {
+    let Check { fail_on, common: args } = args;
     let format = records::settle_format(&args.output)?;
     let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
     let records = Records::new(&args.output, format)?;
@@ -34,7 +35,7 @@ pub fn run(args: Check) -> Result<Exit> {
     if !args.output.quiet {
         report::summary(summary.frames, sink.count);
     }
-    let level = match args.fail_on {
+    let level = match fail_on {
         FailOn::Warning => Severity::Warning,
         FailOn::Error => Severity::Error,
     };
@@ -126,6 +127,6 @@ impl Sink for Findings<'_> {
 
     fn error(&mut self, error: &source::Error) {
         self.failed = true;
-        correlated::told(error);
+        report::unread(error);
     }
 }

@@ -5,16 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use rpcshark::base::text::clean;
 use rpcshark::pipeline::{self, Chosen, Config, Expand, Frames, Job, Sink, Summary, Verdicts};
 use rpcshark::query::{Filter, Stage};
-use rpcshark::source;
 use rpcshark::view::Item;
 
 use crate::cli::args::{InputOptions, OutputOptions, SchemaOptions};
 use crate::cli::captures::{Captures, Kept};
 use crate::cli::expression::{self, Moment};
-use crate::cli::{report, setup, terminal};
+use crate::cli::{setup, terminal};
 
 /// The configuration of a command over runs.
 pub fn config(schema: &SchemaOptions, input: &InputOptions, output: &OutputOptions) -> Result<Config> {
@@ -92,9 +90,4 @@ pub fn run(
         }
     };
     Ok((summary, captures.failed))
-}
-
-/// Tells the operator of a capture that could not be read on.
-pub fn told(error: &source::Error) {
-    report::line(&format!("error: {}", clean(&error.to_string())));
 }

@@ -6,13 +6,12 @@ use std::io::{self, Write};
 use anyhow::Result;
 
 use rpcshark::base::Finding;
-use rpcshark::base::text::clean;
 use rpcshark::pipeline::{self, Expand, Job, Sink};
 use rpcshark::source;
 use rpcshark::view::text::{Clock, Layout, TimeStyle};
 use rpcshark::view::{self, Item};
 
-use crate::cli::args::{Decode, Format, OutputOptions, Time};
+use crate::cli::args::{Format, OutputOptions, Reading, Time};
 use crate::cli::captures::Captures;
 use crate::cli::exit::Exit;
 use crate::cli::expression::{self, Moment};
@@ -20,7 +19,7 @@ use crate::cli::records::{self, Records};
 use crate::cli::{report, setup, terminal};
 
 /// Runs the command.
-pub fn run(args: Decode) -> Result<Exit> {
+pub fn run(args: Reading) -> Result<Exit> {
     terminal::settle_color(args.output.color);
     let format = records::settle_format(&args.output)?;
     let expand = if format == Format::Text { Expand::All } else { Expand::Carrier };
@@ -120,6 +119,6 @@ impl Sink for Output {
 
     fn error(&mut self, error: &source::Error) {
         self.failed = true;
-        report::line(&format!("error: {}", clean(&error.to_string())));
+        report::unread(error);
     }
 }

@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use rpcshark::base::Finding;
-use rpcshark::diff::{self, Hunk, Input, Options, Pattern, Recorder, Recording, Side};
-use rpcshark::pdu;
+use rpcshark::diff::{self, Hunk, Options, Pattern, Recorder, Recording};
 use rpcshark::pipeline::{Config, Correlated, Expand, Sink};
 use rpcshark::session::{Essence, Event, Session};
 use rpcshark::source;
@@ -140,30 +139,8 @@ struct Taking<'a> {
 
 impl Sink for Taking<'_> {
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
-        let (job, decoded, said) = (frame.job, frame.decoded, frame.digest);
-        let lane = &job.frame.lane;
-        let unary = matches!(lane.protocol, pdu::Protocol::ConnectUnary | pdu::Protocol::ConnectGet);
-        let input = Input {
-            frame: job.number,
-            call: lane.call,
-            side: match lane.side {
-                pdu::Side::Request => Side::Client,
-                pdu::Side::Response => Side::Server,
-            },
-            rpc: lane.rpc.as_deref(),
-            ids: &job.joined.ids,
-            carried: said.carried.map(|c| c.order),
-            stage: frame.placed.stage,
-            ty: decoded.ty,
-            message: &decoded.message,
-            payload: &decoded.payload,
-            kind: decoded.kind.as_deref(),
-            end: said.status.as_ref(),
-            whole: unary && job.frame.whole,
-            redundant: frame.placed.repeated || said.pulse.is_some(),
-        };
         if let Some(recorder) = &mut self.recorder {
-            recorder.push(&input);
+            recorder.push(&frame.compared());
         }
         Ok(true)
     }
@@ -179,6 +156,6 @@ impl Sink for Taking<'_> {
 
     fn error(&mut self, error: &source::Error) {
         self.failed = true;
-        correlated::told(error);
+        report::unread(error);
     }
 }

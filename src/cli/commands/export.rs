@@ -32,17 +32,17 @@ const LINE: usize = 400;
 
 /// Runs the command.
 pub fn run(args: Export) -> Result<Exit> {
+    let Export { to, output_file, force, common: args } = args;
     let config = correlated::config(&args.schema, &args.input, &args.output)?;
     refuse(&args.output)?;
-    let to = args.to;
-    let path = args.output_file.as_deref().filter(|p| *p != Path::new("-"));
+    let path = output_file.as_deref().filter(|p| *p != Path::new("-"));
     match to {
-        ExportTo::Parquet => tables::refuse(path, args.force)?,
+        ExportTo::Parquet => tables::refuse(path, force)?,
         ExportTo::Pcapng => packets::refuse(&args.files, args.output.show_secrets)?,
         _ => {}
     }
     if let Some(path) = path.filter(|_| to != ExportTo::Parquet) {
-        file::refuse_existing(path, args.force)?;
+        file::refuse_existing(path, force)?;
     }
     let render = |item: &Item<'_>, _: &Job, out: &mut Vec<u8>| render(&config, to, item, out);
     let opened = Cell::new(false);
@@ -51,7 +51,7 @@ pub fn run(args: Export) -> Result<Exit> {
         config: &config,
         to,
         path,
-        force: args.force,
+        force,
         trouble: None,
         frames: Vec::new(),
         details: Vec::new(),
@@ -72,7 +72,7 @@ pub fn run(args: Export) -> Result<Exit> {
         return Err(error);
     }
     if let Some(comments) = sink.comments {
-        failed |= packets::write(&args.files, &args.input, comments, path, args.force)?;
+        failed |= packets::write(&args.files, &args.input, comments, path, force)?;
     }
     if sink.dropped > 0 {
         let (dropped, most) = (sink.dropped, config.limits.max_export_frames);
@@ -187,14 +187,7 @@ impl Sink for Collected<'_> {
             self.details.push(Detail { record: record.to_vec(), contents: fits.then(|| contents.to_vec()) });
         }
         let job = found.job;
-        let item = Item {
-            number: job.number,
-            capture: &job.capture,
-            frame: &job.frame,
-            decoded: found.decoded,
-            show_secrets: self.config.show_secrets,
-            secrets: self.config.schema.secrets(),
-        };
+        let item = job.item(self.config, found.decoded);
         if self.captures.last().is_none_or(|last| **last != *job.capture) {
             self.captures.push(job.capture.to_string());
         }
@@ -239,6 +232,6 @@ impl Sink for Collected<'_> {
 
     fn error(&mut self, error: &source::Error) {
         self.failed = true;
-        correlated::told(error);
+        report::unread(error);
     }
 }

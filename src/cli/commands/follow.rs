@@ -16,13 +16,15 @@ use crate::cli::args::{Follow, Format};
 use crate::cli::commands::correlated;
 use crate::cli::exit::Exit;
 use crate::cli::records::{self, Records};
+use crate::cli::report;
 
 /// Runs the command.
 pub fn run(args: Follow) -> Result<Exit> {
+    let Follow { stream, common: args } = args;
     let format = records::settle(&args.output, Format::Text)?;
     let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
     let known: Vec<&str> = config.plan.streams.iter().map(|s| &*s.name).collect();
-    for name in args.stream.iter().filter(|s| s.as_str() != "all") {
+    for name in stream.iter().filter(|s| s.as_str() != "all") {
         if !known.contains(&name.as_str()) {
             let mut names = known.clone();
             names.sort_unstable();
@@ -35,7 +37,7 @@ pub fn run(args: Follow) -> Result<Exit> {
     let choice = correlated::choose(&mut config, &args.files, &args.input, &args.output)?;
     let mut sink = Texts {
         records,
-        streams: args.stream,
+        streams: stream,
         hides: (!args.output.show_secrets).then(|| config.schema.secrets()),
         texts: Vec::new(),
         failed: false,
@@ -127,6 +129,6 @@ impl Sink for Texts<'_> {
 
     fn error(&mut self, error: &source::Error) {
         self.failed = true;
-        correlated::told(error);
+        report::unread(error);
     }
 }

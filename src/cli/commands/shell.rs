@@ -13,6 +13,7 @@ use rpcshark::base::text::clean;
 use crate::cli::args::{Cli, Completions, Man};
 use crate::cli::completion::VARIABLE;
 use crate::cli::exit::Exit;
+use crate::cli::private;
 use crate::cli::setup::shown;
 
 /// Prints the function that a shell completes with; it asks the program itself, so that types and kinds
@@ -54,11 +55,7 @@ fn pages(command: &clap::Command, folder: &Path, force: bool) -> Result<()> {
     let mut page = Vec::new();
     man.render(&mut page)?;
     let path = folder.join(man.get_filename());
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(force).create_new(!force).truncate(force);
-    let mut file = options
-        .open(&path)
-        .with_context(|| format!("cannot write {} (--force writes over)", shown(&path)))?;
+    let mut file = private::create_for_all(&path, force)?;
     file.write_all(&page).with_context(|| format!("cannot write {}", shown(&path)))?;
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help") {
         pages(sub, folder, force)?;

@@ -13,14 +13,15 @@ use rpcshark::source;
 use rpcshark::view::state::{Moment, Snapshots};
 use rpcshark::view::{events, state, text};
 
-use crate::cli::args::{Correlate, Format};
+use crate::cli::args::{Format, Reading};
 use crate::cli::commands::correlated::{self, Choice};
 use crate::cli::exit::Exit;
 use crate::cli::records::{self, Records};
+use crate::cli::report;
 use crate::cli::terminal;
 
 /// Runs the command.
-pub fn run(at: u64, args: &Correlate) -> Result<Exit> {
+pub fn run(at: u64, args: &Reading) -> Result<Exit> {
     if args.output.filter.is_some() {
         bail!("--filter: --at shows what all frames up to one came to");
     }
@@ -88,7 +89,7 @@ impl Sink for At<'_> {
             &self.moment,
         );
         if !self.config.show_secrets {
-            runs.iter_mut().for_each(state::Run::hide);
+            runs.iter_mut().for_each(|run| run.hide(self.config.schema.secrets()));
         }
         let mut out = Vec::new();
         if self.records.format() == Format::Text {
@@ -118,6 +119,6 @@ impl Sink for At<'_> {
 
     fn error(&mut self, error: &source::Error) {
         self.failed = true;
-        correlated::told(error);
+        report::unread(error);
     }
 }

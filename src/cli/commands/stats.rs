@@ -15,16 +15,17 @@ use rpcshark::pipeline::{Correlated, Sink};
 use rpcshark::session::{Event, LinkState, Session};
 use rpcshark::source;
 
-use crate::cli::args::{Correlate, Format};
+use crate::cli::args::{Format, Reading};
 use crate::cli::commands::correlated;
 use crate::cli::exit::Exit;
 use crate::cli::records::{self, Records};
+use crate::cli::report;
 
 /// Waits kept for percentiles, of each kind.
 const MAX_WAITS: usize = 1_000_000;
 
 /// Runs the command.
-pub fn run(args: Correlate) -> Result<Exit> {
+pub fn run(args: Reading) -> Result<Exit> {
     let format = records::settle_format(&args.output)?;
     let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
     let mut records = Records::new(&args.output, format)?;
@@ -271,6 +272,6 @@ impl Sink for Counts<'_> {
 
     fn error(&mut self, error: &source::Error) {
         self.failed = true;
-        correlated::told(error);
+        report::unread(error);
     }
 }

@@ -20,6 +20,7 @@ use crate::cli::commands::correlated;
 use crate::cli::commands::state;
 use crate::cli::exit::Exit;
 use crate::cli::records::{self, Records};
+use crate::cli::report;
 use crate::cli::terminal;
 
 /// Frames that are kept for the drawing.
@@ -166,13 +167,13 @@ impl Sink for Drawn<'_> {
 
     fn finding(&mut self, capture: &str, finding: &Finding) {
         if finding.severity > Severity::Note {
-            crate::cli::report::finding(capture, finding);
+            report::finding(capture, finding);
         }
     }
 
     fn error(&mut self, error: &source::Error) {
         self.failed = true;
-        correlated::told(error);
+        report::unread(error);
     }
 }
 

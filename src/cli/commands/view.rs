@@ -220,7 +220,7 @@ impl Captures {
         for path in files {
             let found = source::discover(path, &options)?;
             for error in &found.failed {
-                report::line(&format!("error: {}", clean(&error.to_string())));
+                report::unread(error);
             }
             paths.extend(found.captures);
         }

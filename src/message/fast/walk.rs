@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::{
     base::Limits,
-    message::{IdValue, MAX_DEPTH, json, wkt},
+    message::{IdValue, MAX_DEPTH, ids::widened, json, wkt},
     schema::{Kind, Schema, TypeId, is_secret_name},
 };
 
@@ -376,13 +376,6 @@ impl<'a, 'o> Walk<'a, 'o> {
     fn number(&mut self, kind: Kind, bits: u64) -> Option<()> {
         let mut buffer = itoa::Buffer::new();
         let (text, quoted) = match kind {
-            Kind::Int32 | Kind::Sfixed32 => (buffer.format(bits as i32), false),
-            Kind::Uint32 | Kind::Fixed32 => (buffer.format(bits as u32), false),
-            Kind::Sint32 => (buffer.format(widened(kind, u64::from(bits as u32)) as i32), false),
-            Kind::Int64 | Kind::Sfixed64 => (buffer.format(bits as i64), true),
-            Kind::Uint64 | Kind::Fixed64 => (buffer.format(bits), true),
-            Kind::Sint64 => (buffer.format(widened(kind, bits) as i64), true),
-            Kind::Bool => (if bits != 0 { "true" } else { "false" }, false),
             Kind::Float => {
                 let value = f32::from_bits(bits as u32);
                 return self.float(ryu::Buffer::new().format(value), value.is_finite());
@@ -397,7 +390,7 @@ impl<'a, 'o> Walk<'a, 'o> {
                 crate::base::json::push_string(self.out, name);
                 return Some(());
             }
-            Kind::String | Kind::Bytes | Kind::Message(_) => return None,
+            _ => json::whole(kind, bits, &mut buffer)?,
         };
         if quoted {
             self.out.push(b'"');
@@ -492,15 +485,5 @@ fn is_zero(kind: Kind, raw: Raw) -> bool {
         (_, Raw::Range(from, to)) => from == to,
         (Kind::Int32 | Kind::Uint32 | Kind::Sint32 | Kind::Enum(_), Raw::Bits(bits)) => bits as u32 == 0,
         (_, Raw::Bits(bits)) => bits == 0,
-    }
-}
-
-/// The number that bits stand for, in 64 bits, sign-extended.
-fn widened(kind: Kind, bits: u64) -> u64 {
-    match kind {
-        Kind::Int32 | Kind::Sfixed32 | Kind::Enum(_) => i64::from(bits as i32) as u64,
-        Kind::Uint32 | Kind::Fixed32 => u64::from(bits as u32),
-        Kind::Sint32 | Kind::Sint64 => ((bits >> 1) as i64 ^ -((bits & 1) as i64)) as u64,
-        _ => bits,
     }
 }

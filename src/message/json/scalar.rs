@@ -14,18 +14,25 @@ pub(super) fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
     base64_simd::STANDARD.encode_append(bytes, out);
 }
 
+/// A whole number or bool as JSON has it, and whether in quotes; `None` for other kinds.
+pub(in crate::message) fn whole(kind: Kind, bits: u64, buffer: &mut itoa::Buffer) -> Option<(&str, bool)> {
+    Some(match kind {
+        Kind::Int32 | Kind::Sfixed32 => (buffer.format(bits as i32), false),
+        Kind::Uint32 | Kind::Fixed32 => (buffer.format(bits as u32), false),
+        Kind::Sint32 => (buffer.format(zigzag(kind, bits)), false),
+        Kind::Int64 | Kind::Sfixed64 => (buffer.format(bits as i64), true),
+        Kind::Uint64 | Kind::Fixed64 => (buffer.format(bits), true),
+        Kind::Sint64 => (buffer.format(zigzag(kind, bits)), true),
+        Kind::Bool => (if bits != 0 { "true" } else { "false" }, false),
+        _ => return None,
+    })
+}
+
 impl Writer<'_, '_> {
     /// A number, bool or enum.
     pub(super) fn number(&mut self, kind: Kind, bits: u64) {
         let mut buffer = itoa::Buffer::new();
         let (text, quoted) = match kind {
-            Kind::Int32 | Kind::Sfixed32 => (buffer.format(bits as i32), false),
-            Kind::Uint32 | Kind::Fixed32 => (buffer.format(bits as u32), false),
-            Kind::Sint32 => (buffer.format(zigzag(kind, bits)), false),
-            Kind::Int64 | Kind::Sfixed64 => (buffer.format(bits as i64), true),
-            Kind::Uint64 | Kind::Fixed64 => (buffer.format(bits), true),
-            Kind::Sint64 => (buffer.format(zigzag(kind, bits)), true),
-            Kind::Bool => (if bits != 0 { "true" } else { "false" }, false),
             Kind::Float => {
                 let value = f32::from_bits(bits as u32);
                 return self.float(ryu::Buffer::new().format(value), value.is_finite());
@@ -44,7 +51,7 @@ impl Writer<'_, '_> {
                     None => (buffer.format(bits as i32), false),
                 }
             }
-            Kind::String | Kind::Bytes | Kind::Message(_) => ("null", false),
+            _ => whole(kind, bits, &mut buffer).unwrap_or(("null", false)),
         };
         if quoted {
             self.out.push(b'"');

@@ -1,11 +1,11 @@
 //! A session as tables: frames, links, findings, runs; their columns are the schema that docs/EXPORT.md promises.
 //! Never knows a file format.
 
-use crate::base::json::{push_key, push_string};
+use crate::base::json::push_key;
 use crate::base::text::clean;
 use crate::base::{Finding, Timestamp};
 use crate::view::events::push_float;
-use crate::view::jsonl::push_id;
+use crate::view::jsonl::push_ids;
 
 use super::Story;
 
@@ -91,27 +91,8 @@ fn frames(story: &Story<'_>) -> Table {
 
 /// Ids as the record has them: an object, an array where there are several.
 fn ids(ids: &[(std::sync::Arc<str>, Vec<crate::session::IdValue>)]) -> String {
-    let mut out = vec![b'{'];
-    for (name, values) in ids {
-        if out.len() > 1 {
-            out.push(b',');
-        }
-        push_string(&mut out, name);
-        out.push(b':');
-        if values.len() != 1 {
-            out.push(b'[');
-        }
-        for (i, value) in values.iter().enumerate() {
-            if i > 0 {
-                out.push(b',');
-            }
-            push_id(&mut out, value);
-        }
-        if values.len() != 1 {
-            out.push(b']');
-        }
-    }
-    out.push(b'}');
+    let mut out = Vec::new();
+    push_ids(&mut out, ids);
     String::from_utf8(out).unwrap_or_default()
 }
 

@@ -14,7 +14,7 @@ use super::keys::{self, Effect, What};
 use super::layout::Size;
 use super::palette::Palette;
 use super::row::Columns;
-use super::state::{Ask, Prompt, State, View};
+use super::state::{Ask, State, View};
 use super::{lanes, mouse, prompt};
 use crate::view::text::TimeStyle;
 
@@ -352,7 +352,7 @@ impl<F: Frames> App<F> {
             let common = common(&prompt.words);
             let typed = prompt.text.get(prompt.word_start..prompt.caret).unwrap_or("").to_owned();
             if common.len() > typed.len() && common.starts_with(&typed) {
-                replace(prompt, &common);
+                prompt::replace(prompt, &common);
             } else {
                 prompt::choose(prompt, 0);
             }
@@ -526,14 +526,4 @@ fn common(words: &[String]) -> String {
         }
     }
     common.to_owned()
-}
-
-fn replace(prompt: &mut Prompt, text: &str) {
-    let (Some(head), Some(tail)) = (prompt.text.get(..prompt.word_start), prompt.text.get(prompt.caret..))
-    else {
-        return;
-    };
-    let line = format!("{head}{text}{tail}");
-    prompt.caret = head.len() + text.len();
-    prompt.text = line;
 }

@@ -204,14 +204,21 @@ fn turn_word(prompt: &mut Prompt, by: isize) -> Option<Effect> {
 /// Puts one of the words where the caret is.
 pub fn choose(prompt: &mut Prompt, word: usize) {
     let Some(text) = prompt.words.get(word).cloned() else { return };
+    if replace(prompt, &text) {
+        prompt.word = Some(word);
+    }
+}
+
+/// Puts a text in place of the word before the caret; false where that is no place in the line.
+pub fn replace(prompt: &mut Prompt, text: &str) -> bool {
     let (Some(head), Some(tail)) = (prompt.text.get(..prompt.word_start), prompt.text.get(prompt.caret..))
     else {
-        return;
+        return false;
     };
     let line = format!("{head}{text}{tail}");
     prompt.caret = head.len() + text.len();
     prompt.text = line;
-    prompt.word = Some(word);
+    true
 }
 
 fn insert(prompt: &mut Prompt, text: &str) {

@@ -167,25 +167,7 @@ impl Sink for Runs<'_> {
             findings: decoded.findings.clone(),
         });
         if let Some(recorder) = &mut self.recorder {
-            recorder.push(&diff::Input {
-                frame: job.number,
-                call: job.frame.lane.call,
-                side: match job.frame.lane.side {
-                    rpcshark::pdu::Side::Request => diff::Side::Client,
-                    rpcshark::pdu::Side::Response => diff::Side::Server,
-                },
-                rpc: job.frame.lane.rpc.as_deref(),
-                ids: &job.joined.ids,
-                carried: said.carried.map(|c| c.order),
-                stage: frame.placed.stage,
-                ty: decoded.ty,
-                message: &decoded.message,
-                payload: &decoded.payload,
-                kind: decoded.kind.as_deref(),
-                end: said.status.as_ref(),
-                whole: false,
-                redundant: frame.placed.repeated,
-            });
+            recorder.push(&frame.compared());
         }
         Ok(true)
     }

@@ -14,7 +14,6 @@ use rpcshark::view::export::{Frame, Story};
 
 use crate::cli::args::InputOptions;
 use crate::cli::captures::Captures;
-use crate::cli::commands::correlated;
 use crate::cli::{report, setup};
 
 use super::file;
@@ -82,7 +81,7 @@ pub fn write(
     let mut failed = false;
     let mut trouble = |error: &rpcshark::source::Error| {
         failed = true;
-        correlated::told(error);
+        report::unread(error);
     };
     let done = pipeline::annotate(&mut captures, &mut all, &mut Writer::new(&mut *out), &mut trouble)?;
     out.flush()?;

@@ -26,6 +26,7 @@ type Untyped = BTreeMap<(String, &'static str), Seen>;
 
 /// Runs the command; exit 1 where the schema lacks something.
 pub fn run(args: args::Coverage) -> Result<Exit> {
+    let args::Coverage { all, common: args } = args;
     terminal::settle_color(args.output.color);
     let text = match args.output.format {
         None => terminal::stdout_is_terminal(),
@@ -59,9 +60,9 @@ pub fn run(args: args::Coverage) -> Result<Exit> {
     let (coverage, untyped) = found.into_inner().unwrap_or_default();
     let mut out = Vec::new();
     if text {
-        people(&config, &coverage, &untyped, args.all, &mut out)?;
+        people(&config, &coverage, &untyped, all, &mut out)?;
     } else {
-        lines(&config, &coverage, &untyped, args.all, &mut out)?;
+        lines(&config, &coverage, &untyped, all, &mut out)?;
     }
     io::stdout().write_all(&out)?;
     let whole = coverage.unknown.is_empty() && coverage.numbers.is_empty() && untyped.is_empty();
@@ -154,6 +155,6 @@ impl Sink for Quiet {
 
     fn error(&mut self, error: &source::Error) {
         self.failed = true;
-        report::line(&format!("error: {}", clean(&error.to_string())));
+        report::unread(error);
     }
 }

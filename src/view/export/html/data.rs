@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::base::json::{push_key, push_number, push_optional, push_string};
+use crate::base::json::{push_key, push_list, push_number, push_optional, push_string};
 use crate::base::{Finding, Timestamp};
 use crate::dialect::{Take, Unit};
 use crate::pdu::Side;
@@ -44,7 +44,7 @@ pub(super) fn session(story: &Story<'_>, left: &Left) -> Vec<u8> {
     push_key(&mut out, "version");
     push_string(&mut out, env!("CARGO_PKG_VERSION"));
     push_key(&mut out, "captures");
-    list(story.captures, &mut out, |capture, out| push_string(out, capture));
+    push_list(&mut out, story.captures, |out, capture| push_string(out, capture));
     push_key(&mut out, "began");
     push_optional(&mut out, began.map(|t| t.to_string()).as_deref());
     for (key, number) in [
@@ -58,11 +58,11 @@ pub(super) fn session(story: &Story<'_>, left: &Left) -> Vec<u8> {
     }
     let plan = story.plan;
     push_key(&mut out, "levels");
-    list(&plan.levels, &mut out, |level, out| push_string(out, &level.name));
+    push_list(&mut out, &plan.levels, |out, level| push_string(out, &level.name));
     push_key(&mut out, "lifelines");
-    list(&plan.lifelines, &mut out, |lifeline, out| push_string(out, &lifeline.name));
+    push_list(&mut out, &plan.lifelines, |out, lifeline| push_string(out, &lifeline.name));
     push_key(&mut out, "measures");
-    list(&plan.measures, &mut out, |measure, out| {
+    push_list(&mut out, &plan.measures, |out, measure| {
         let adds_up = measure.unit == Unit::Tokens && measure.take == Take::Sum;
         out.push(b'[');
         push_string(out, &measure.name);
@@ -71,31 +71,20 @@ pub(super) fn session(story: &Story<'_>, left: &Left) -> Vec<u8> {
     frames(story, began, &mut out);
     let stages = &story.model.stages;
     push_key(&mut out, "stages");
-    list(stages, &mut out, |stage, out| push_stage(story, stage, began, out));
+    push_list(&mut out, stages, |out, stage| push_stage(story, stage, began, out));
     let spans: HashSet<(u64, u64)> =
         stages.iter().map(|s| (s.first.frame, s.closed.unwrap_or(s.last).frame)).collect();
     push_key(&mut out, "links");
-    list(&story.model.links, &mut out, |link, out| {
+    push_list(&mut out, &story.model.links, |out, link| {
         let ends = link.request.zip(link.responses.last().copied());
         push_link(link, ends.is_some_and(|ends| spans.contains(&ends)), out);
     });
     push_key(&mut out, "findings");
     findings(story, &mut out);
     push_key(&mut out, "outcomes");
-    list(&story.model.outcomes, &mut out, |outcome, out| push_outcome(story, outcome, out));
+    push_list(&mut out, &story.model.outcomes, |out, outcome| push_outcome(story, outcome, out));
     out.push(b'}');
     out
-}
-
-fn list<T>(items: impl IntoIterator<Item = T>, out: &mut Vec<u8>, mut push: impl FnMut(T, &mut Vec<u8>)) {
-    out.push(b'[');
-    for (i, item) in items.into_iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        push(item, out);
-    }
-    out.push(b']');
 }
 
 /// Microseconds since the beginning.
@@ -120,10 +109,10 @@ fn frames(story: &Story<'_>, began: Option<Timestamp>, out: &mut Vec<u8>) {
         ("sent", |f| (f.side == Side::Request).into()),
     ] {
         push_key(out, key);
-        list(all, out, |frame, out| push_number(out, number(frame)));
+        push_list(out, all, |out, frame| push_number(out, number(frame)));
     }
     push_key(out, "time");
-    list(all, out, |frame, out| push_float(out, since(began, frame.time)));
+    push_list(out, all, |out, frame| push_float(out, since(began, frame.time)));
     for (key, text) in [
         ("rpc", (|f| f.rpc.as_deref()) as fn(&Frame) -> Option<&str>),
         ("kind", |f| f.kind.as_deref()),
@@ -131,14 +120,14 @@ fn frames(story: &Story<'_>, began: Option<Timestamp>, out: &mut Vec<u8>) {
         ("name", |f| Some(&f.label.name)),
     ] {
         push_key(out, key);
-        list(all, out, |frame, out| push_number(out, names.of(text(frame))));
+        push_list(out, all, |out, frame| push_number(out, names.of(text(frame))));
     }
     push_key(out, "says");
-    list(all, out, |frame, out| push_string(out, &frame.label.says));
+    push_list(out, all, |out, frame| push_string(out, &frame.label.says));
     push_key(out, "stage");
-    list(all, out, |frame, out| push_number(out, frame.stage.map_or(-1, i64::from)));
+    push_list(out, all, |out, frame| push_number(out, frame.stage.map_or(-1, i64::from)));
     push_key(out, "flags");
-    list(all, out, |frame, out| {
+    push_list(out, all, |out, frame| {
         let bit = |set: bool, bit: u32| if set { bit } else { 0 };
         let flags = bit(frame.pulse, PULSE)
             | bit(frame.repeated, REPEATED)
@@ -149,13 +138,13 @@ fn frames(story: &Story<'_>, began: Option<Timestamp>, out: &mut Vec<u8>) {
     });
     out.push(b'}');
     push_key(out, "names");
-    list(names.list, out, |name, out| push_string(out, name));
+    push_list(out, names.list, push_string);
     // Only what adds up makes a line over time.
     push_key(out, "samples");
     let samples = all.iter().enumerate().filter(|(_, f)| !f.repeated).flat_map(|(place, frame)| {
         frame.measures.iter().map(move |(measure, value)| (place, *measure, *value))
     });
-    list(samples, out, |(place, measure, value), out| {
+    push_list(out, samples, |out, (place, measure, value)| {
         out.push(b'[');
         push_number(out, place);
         out.push(b',');
@@ -207,7 +196,7 @@ fn push_link(link: &Link, is_stage: bool, out: &mut Vec<u8>) {
     out.push(b',');
     push_number(out, link.request.map_or(-1, |f| f as i64));
     out.push(b',');
-    list(&link.responses, out, |frame, out| push_number(out, *frame));
+    push_list(out, &link.responses, |out, frame| push_number(out, *frame));
     out.push(b',');
     push_float(out, link.latency_ms());
     out.push(b',');
@@ -228,7 +217,7 @@ fn findings(story: &Story<'_>, out: &mut Vec<u8>) {
     let of_runs = story.model.notices.iter().map(|n| (&n.finding, n.frames.as_slice(), None));
     let loose = story.loose.iter().map(|(capture, f)| (f, &[][..], Some(capture.as_str())));
     let all = of_frames.chain(of_runs).chain(loose);
-    list(all, out, |(finding, frames, capture): Told<'_>, out| {
+    push_list(out, all, |out, (finding, frames, capture): Told<'_>| {
         out.push(b'{');
         push_key(out, "code");
         push_string(out, finding.code.name());
@@ -237,7 +226,7 @@ fn findings(story: &Story<'_>, out: &mut Vec<u8>) {
         push_key(out, "text");
         push_string(out, &finding.text);
         push_key(out, "frames");
-        list(frames, out, |frame, out| push_number(out, *frame));
+        push_list(out, frames, |out, frame| push_number(out, *frame));
         if let Some(path) = &finding.path {
             push_key(out, "path");
             push_string(out, path);
@@ -274,7 +263,7 @@ fn push_outcome(story: &Story<'_>, outcome: &Outcome, out: &mut Vec<u8>) {
     push_key(out, "stage");
     push_number(out, outcome.stage.map_or(-1, i64::from));
     push_key(out, "tokens");
-    list(&outcome.tokens, out, |(measure, value), out| {
+    push_list(out, &outcome.tokens, |out, (measure, value)| {
         out.push(b'[');
         push_string(out, story.plan.measures.get(usize::from(*measure)).map_or("", |m| &m.name));
         out.push(b',');
