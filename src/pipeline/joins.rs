@@ -81,10 +81,9 @@ impl Joins {
         if config.plan.tunnel(ty).is_some() || self.naming.get(ty.0 as usize) == Some(&true) {
             return true;
         }
-        let ids = self.calls.get(&frame.lane.call);
         frame.lane.side == Side::Request
             && !self.spreading.is_empty()
-            && ids.is_some_and(|ids| {
+            && self.calls.get(&frame.lane.call).is_some_and(|ids| {
                 ids.iter().any(|id| self.channels.get(id).is_some_and(|c| self.looks_on(c)))
             })
     }

@@ -89,29 +89,28 @@ impl Flows {
     ) {
         self.clock += 1;
         let clock = self.clock;
-        let fit = match self.flows.get_mut(&ends) {
-            Some(flow) => flow.tcp.fit(side, segment),
+        match self.flows.get_mut(&ends) {
+            Some(flow) => match flow.tcp.fit(side, segment) {
+                Fit::Belongs => {
+                    flow.last_seen = clock;
+                    return flow.push(side, segment, env, out);
+                }
+                Fit::Stray => return,
+                Fit::Another => {}
+            },
             // What is left of a connection that ended before the capture began.
             None if segment.rst => return,
-            None => Fit::Another,
-        };
-        match fit {
-            Fit::Belongs => {}
-            Fit::Stray => return,
-            Fit::Another => {
-                if let Some(mut before) = self.flows.remove(&ends) {
-                    self.ignored += u64::from(before.end(&StreamPart::Reset, env, out));
-                }
-                self.make_room(env, out);
-                let flow = Flow::new(self.begun, ends, decode_as);
-                self.begun = self.begun.saturating_add(1);
-                self.flows.insert(ends, flow);
-            }
+            None => {}
         }
-        if let Some(flow) = self.flows.get_mut(&ends) {
-            flow.last_seen = clock;
-            flow.push(side, segment, env, out);
+        if let Some(mut before) = self.flows.remove(&ends) {
+            self.ignored += u64::from(before.end(&StreamPart::Reset, env, out));
         }
+        self.make_room(env, out);
+        let mut flow = Flow::new(self.begun, ends, decode_as);
+        self.begun = self.begun.saturating_add(1);
+        flow.last_seen = clock;
+        flow.push(side, segment, env, out);
+        self.flows.insert(ends, flow);
     }
 
     /// Ends all connections, in the order of their beginning.

@@ -10,7 +10,7 @@ use regex::bytes::{Captures, Regex};
 use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Hir, HirKind};
 
-use super::sieve::{NEEDED, Sieve};
+use super::sieve::{NEEDED, Sieve, rare};
 use super::{is_secret_header, is_secret_parameter, mask, replaced};
 
 /// What is secret by the dialects, and anywhere.
@@ -35,20 +35,18 @@ struct Pattern {
     /// One of these.
     needs: Vec<Vec<u8>>,
     /// All of these, one after the other.
-    row: Vec<Vec<u8>>,
+    row: Vec<memmem::Finder<'static>>,
 }
 
 impl Pattern {
     /// Shorter texts are everywhere: to look for them saves nothing.
     const SHORTEST: usize = 3;
-    /// As much of each is looked for: a few texts that begin alike are one.
-    const LOOKED_FOR: usize = 8;
-
     fn new(regex: Regex) -> Self {
         let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(regex.as_str()).ok();
         let row = parsed.as_ref().map(row).unwrap_or_default();
         let longest = || row.iter().max_by_key(|text| text.len()).filter(|text| text.len() >= Self::SHORTEST);
         let needs = parsed.as_ref().and_then(beginnings).or_else(|| Some(vec![longest()?.clone()]));
+        let row = row.iter().map(|text| memmem::Finder::new(text).into_owned()).collect();
         Self { regex, needs: needs.unwrap_or_default(), row }
     }
 
@@ -56,7 +54,7 @@ impl Pattern {
     fn may_match(&self, bytes: &[u8]) -> bool {
         let mut rest = Some(bytes);
         for text in &self.row {
-            rest = rest.and_then(|rest| rest.get(memmem::find(rest, text)? + text.len()..));
+            rest = rest.and_then(|rest| rest.get(text.find(rest)? + text.needle().len()..));
         }
         rest.is_some()
     }
@@ -152,11 +150,13 @@ impl Rules {
                 return None;
             }
             let own = self.patterns.iter().flat_map(|pattern| pattern.needs.iter().map(Vec::as_slice));
-            let begin = |text: &[u8]| text.get(..Pattern::LOOKED_FOR).unwrap_or(text).to_vec();
-            let mut texts: Vec<Vec<u8>> = NEEDED.into_iter().chain(own).map(begin).collect();
-            texts.sort_unstable();
-            // A text that begins with another is found with it.
-            texts.dedup_by(|text, before| text.starts_with(before));
+            let mut texts: Vec<&[u8]> = Vec::new();
+            for need in NEEDED.into_iter().chain(own) {
+                // What holds another text is found with it.
+                if !texts.iter().any(|text| memmem::find(need, text).is_some()) {
+                    texts.push(rare(need));
+                }
+            }
             packed::Searcher::new(texts)
         });
         Sieve::new(needs.as_ref(), payload)

@@ -31,6 +31,18 @@ pub(super) const NEEDED: [&[u8]; 20] = [
     b"earer",
 ];
 
+/// As much of a text is looked for, at most.
+const LOOKED_FOR: usize = 8;
+
+/// The part of a text that is looked for: its first three bytes decide how often a search must look twice, so
+/// those with the fewest letters that running text is made of.
+pub(super) fn rare(text: &[u8]) -> &[u8] {
+    let common = |three: &[u8]| three.iter().filter(|b| b.is_ascii_lowercase()).count();
+    let at = text.windows(3).enumerate().min_by_key(|(_, three)| common(three)).map_or(0, |(at, _)| at);
+    let part = text.get(at..).unwrap_or(text);
+    part.get(..LOOKED_FOR).unwrap_or(part)
+}
+
 /// A payload's strings, told apart as they come. Asked in their order, all of them take one search.
 pub struct Sieve<'r, 'p> {
     /// Finds what a credential must hold; `None` where some pattern needs nothing.

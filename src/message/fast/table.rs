@@ -60,7 +60,7 @@ pub(super) enum Shape {
 /// What to do for a tag.
 pub(super) struct Op {
     pub tag: u32,
-    /// `"name":`
+    /// `,"name":`
     pub key: Box<[u8]>,
     pub kind: Kind,
     pub shape: Shape,
@@ -83,7 +83,8 @@ pub(super) struct Table {
     ops: Vec<Op>,
     /// Tag → place in `ops` + 1.
     dense: Box<[u16]>,
-    pub required: Seen,
+    /// What must have come, where anything must.
+    pub required: Option<Seen>,
     /// Numeric ids that are 0 where they are left out: slot, namespace.
     pub zeros: Box<[(u8, u16)]>,
 }
@@ -120,7 +121,7 @@ fn make(schema: &Schema, plan: &TypePlan, json_names: bool) -> Option<Table> {
         return None;
     }
     let mut table =
-        Table { form, ops: Vec::new(), dense: Box::default(), required: [0; 4], zeros: Box::default() };
+        Table { form, ops: Vec::new(), dense: Box::default(), required: None, zeros: Box::default() };
     let slot = |index: usize, field: &FieldPlan| match field.oneof {
         Some(oneof) => plan.fields.len() + usize::from(oneof),
         None => index,
@@ -128,11 +129,11 @@ fn make(schema: &Schema, plan: &TypePlan, json_names: bool) -> Option<Table> {
     for (index, field) in plan.fields.iter().enumerate() {
         let slot = slot(index, field);
         if field.presence == Presence::Required
-            && let Some(word) = table.required.get_mut(slot / 64)
+            && let Some(word) = table.required.get_or_insert_default().get_mut(slot / 64)
         {
             *word |= 1 << (slot % 64);
         }
-        let mut key = Vec::new();
+        let mut key = vec![b','];
         push_string(&mut key, if json_names { &field.json_name } else { &field.name });
         key.push(b':');
         let inner = field.annotation.nested.and_then(|n| schema.nested(n)).and_then(|n| n.ty);

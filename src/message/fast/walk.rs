@@ -105,7 +105,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             }
             at = match op.shape {
                 Shape::One => {
-                    let (raw, next) = self.read(op.kind, content, end)?;
+                    let (raw, next) = self.read(op.tag & 7, content, end)?;
                     self.count()?;
                     self.id(op, raw);
                     if !(op.skips_zero && is_zero(op.kind, raw)) {
@@ -125,7 +125,9 @@ impl<'a, 'o> Walk<'a, 'o> {
                 }
             };
         }
-        if table.required.iter().zip(&seen).any(|(required, seen)| required & !seen != 0) {
+        if let Some(required) = &table.required
+            && required.iter().zip(&seen).any(|(required, seen)| required & !seen != 0)
+        {
             return None;
         }
         let mut place = ids_before;
@@ -146,18 +148,18 @@ impl<'a, 'o> Walk<'a, 'o> {
     }
 
     fn key(&mut self, op: &Op, comma: &mut bool) {
-        if std::mem::replace(comma, true) {
-            self.out.push(b',');
-        }
-        self.out.extend_from_slice(&op.key);
+        let from = usize::from(!std::mem::replace(comma, true));
+        self.out.extend_from_slice(op.key.get(from..).unwrap_or_default());
     }
 
     fn varint(&self, at: usize, end: usize) -> Option<(u64, usize)> {
         varint(self.payload, at, end)
     }
 
-    fn read(&self, kind: Kind, at: usize, end: usize) -> Option<(Raw, usize)> {
-        match table::wire(kind) {
+    /// A value of a wire type.
+    #[inline]
+    fn read(&self, wire: u32, at: usize, end: usize) -> Option<(Raw, usize)> {
+        match wire {
             0 => self.varint(at, end).map(|(bits, next)| (Raw::Bits(bits), next)),
             2 => {
                 let (length, from) = self.varint(at, end)?;
@@ -175,8 +177,14 @@ impl<'a, 'o> Walk<'a, 'o> {
         }
     }
 
+    #[inline]
     fn id(&mut self, op: &Op, raw: Raw) {
-        let Some(namespace) = op.id else { return };
+        if let Some(namespace) = op.id {
+            self.found(namespace, op, raw);
+        }
+    }
+
+    fn found(&mut self, namespace: u16, op: &Op, raw: Raw) {
         let value = match (op.kind, raw) {
             (Kind::String | Kind::Bytes, Raw::Range(from, to)) if from < to => {
                 let bytes = self.payload.get(from..to).unwrap_or_default();
@@ -214,7 +222,7 @@ impl<'a, 'o> Walk<'a, 'o> {
         self.out.push(b'[');
         let mut at = content;
         loop {
-            let (raw, next) = self.read(op.kind, at, end)?;
+            let (raw, next) = self.read(op.tag & 7, at, end)?;
             self.count()?;
             self.id(op, raw);
             self.value(op, raw, depth)?;
@@ -247,12 +255,13 @@ impl<'a, 'o> Walk<'a, 'o> {
             return self.again(op, to, end).is_none().then_some(to);
         }
         self.key(op, comma);
+        let wire = table::wire(op.kind);
         let mut at = from;
         let mut before = b'[';
         while at < to {
             self.out.push(before);
             before = b',';
-            let (raw, next) = self.read(op.kind, at, to)?;
+            let (raw, next) = self.read(wire, at, to)?;
             let Raw::Bits(bits) = raw else { return None };
             self.number(op.kind, bits)?;
             at = next;
@@ -268,23 +277,24 @@ impl<'a, 'o> Walk<'a, 'o> {
             return None;
         }
         let (key_kind, value_kind) = table::entry(self.schema, entry)?;
+        let (key_wire, value_wire) = (table::wire(key_kind), table::wire(value_kind));
         let mut keys: SmallVec<[(usize, usize); FEW]> = SmallVec::new();
         let mut at = content;
         self.out.push(b'{');
         loop {
-            let (Raw::Range(from, to), next) = self.read(op.kind, at, end)? else { return None };
+            let (Raw::Range(from, to), next) = self.read(op.tag & 7, at, end)? else { return None };
             self.fields += 2;
             self.count()?;
             let (tag, key_at) = self.varint(from, to)?;
-            if tag != u64::from(1 << 3 | table::wire(key_kind)) {
+            if tag != u64::from(1 << 3 | key_wire) {
                 return None;
             }
-            let (key, after) = self.read(key_kind, key_at, to)?;
+            let (key, after) = self.read(key_wire, key_at, to)?;
             let (tag, value_at) = self.varint(after, to)?;
-            if tag != u64::from(2 << 3 | table::wire(value_kind)) {
+            if tag != u64::from(2 << 3 | value_wire) {
                 return None;
             }
-            let (value, after) = self.read(value_kind, value_at, to)?;
+            let (value, after) = self.read(value_wire, value_at, to)?;
             if after != to {
                 return None;
             }
@@ -470,14 +480,18 @@ pub(super) fn branch(table: &Table, payload: &[u8]) -> Option<Option<u16>> {
     (at == end && table.form == Form::Object).then_some(branch)
 }
 
+/// Most varints are one byte long.
+#[inline(always)]
 fn varint(payload: &[u8], at: usize, end: usize) -> Option<(u64, usize)> {
-    let bytes = payload.get(at..end)?;
-    let first = *bytes.first()?;
-    if first < 0x80 {
-        return Some((u64::from(first), at + 1));
+    match payload.get(at..end)?.first()? {
+        byte if *byte < 0x80 => Some((u64::from(*byte), at + 1)),
+        _ => long_varint(payload, at, end),
     }
-    let mut value = u64::from(first & 0x7f);
-    for (i, byte) in bytes.iter().enumerate().take(10).skip(1) {
+}
+
+fn long_varint(payload: &[u8], at: usize, end: usize) -> Option<(u64, usize)> {
+    let mut value = 0;
+    for (i, byte) in payload.get(at..end)?.iter().enumerate().take(10) {
         value |= u64::from(byte & 0x7f) << (7 * i);
         if *byte < 0x80 {
             return (i < 9 || *byte <= 1).then_some((value, at + i + 1));
