@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::message::{self, Tree};
-use crate::pdu::{Frame, Side};
+use crate::pdu::{Frame, Lane, Side};
 use crate::schema::TypeId;
 use crate::view::IdValue;
 
@@ -48,6 +48,8 @@ pub struct Joins {
     naming: Vec<bool>,
     /// The ids that the last frame's call had; `None` since one was added anywhere.
     last: Option<(u64, Arc<[Id]>)>,
+    /// The lane of the last frame, whose siblings know what it is.
+    told: Option<Arc<Lane>>,
     /// Namespaces that spread.
     spreading: Vec<u16>,
     tree: Tree,
@@ -128,7 +130,12 @@ impl Joins {
             }
             self.tree = tree;
         }
-        self.tell_siblings(config, frame);
+        // Where nothing was added since the frame before, what its lane is has been told.
+        let is_told = self.last.is_some() && self.told.as_ref().is_some_and(|l| Arc::ptr_eq(l, &frame.lane));
+        if !is_told {
+            self.tell_siblings(config, frame);
+            self.told = Some(frame.lane.clone());
+        }
         Joined { ids: self.ids_of_call(call), inner }
     }
 

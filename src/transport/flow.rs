@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -22,8 +23,23 @@ const SERVER_PORTS: [u16; 10] = [80, 443, 8080, 8443, 8000, 8888, 3000, 5000, 90
 const SHARE_GIVEN_UP: usize = 16;
 
 /// The two ends of a connection, in an order of their own.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ends([SocketAddr; 2]);
+
+impl Hash for Ends {
+    /// Address and port in one word where they fit: every packet is looked up by this.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for end in self.0 {
+            match end.ip() {
+                IpAddr::V4(ip) => state.write_u64(u64::from(ip.to_bits()) << 16 | u64::from(end.port())),
+                IpAddr::V6(ip) => {
+                    state.write_u128(ip.to_bits());
+                    state.write_u16(end.port());
+                }
+            }
+        }
+    }
+}
 
 impl Ends {
     /// The ends of a segment, and which of them sent it.
@@ -70,6 +86,8 @@ struct Flow {
     /// Everything was told of it.
     done: bool,
     last_seen: u64,
+    /// What the two steps of a segment's way give, to be used again.
+    scratch: (Vec<(usize, StreamPart)>, Vec<(usize, StreamPart)>),
 }
 
 impl Flows {
@@ -160,6 +178,7 @@ impl Flow {
             layer: None,
             done: false,
             last_seen: 0,
+            scratch: Default::default(),
         }
     }
 
@@ -172,9 +191,10 @@ impl Flow {
         if self.over() {
             return;
         }
-        let mut parts = Vec::new();
+        let (mut parts, mut passed) = std::mem::take(&mut self.scratch);
         self.tcp.push(side, segment, env.cx.limits, &mut parts, &mut self.notices);
-        self.deliver(parts, env, out);
+        self.deliver(&mut parts, &mut passed, env, out);
+        self.scratch = (parts, passed);
         if self.tcp.closed() {
             self.close(env, out);
         }
@@ -183,17 +203,23 @@ impl Flow {
     /// Ends it; whether it was none of ours.
     fn end(&mut self, part: &StreamPart, env: &mut Env<'_, '_>, out: &mut Vec<HttpEvent>) -> bool {
         if !self.over() {
-            let mut parts = Vec::new();
+            let (mut parts, mut passed) = Default::default();
             self.tcp.end(part, env.cx.limits, &mut parts, &mut self.notices);
-            self.deliver(parts, env, out);
+            self.deliver(&mut parts, &mut passed, env, out);
             self.close(env, out);
         }
         self.layer.is_none()
     }
 
-    fn deliver(&mut self, parts: Vec<(usize, StreamPart)>, env: &mut Env<'_, '_>, out: &mut Vec<HttpEvent>) {
-        let mut passed = Vec::new();
-        for (side, part) in parts {
+    /// Hands on what the connection gave; `passed` is for the gate and empty between calls.
+    fn deliver(
+        &mut self,
+        parts: &mut Vec<(usize, StreamPart)>,
+        passed: &mut Vec<(usize, StreamPart)>,
+        env: &mut Env<'_, '_>,
+        out: &mut Vec<HttpEvent>,
+    ) {
+        for (side, part) in parts.drain(..) {
             if matches!(part, StreamPart::Data { .. })
                 && let Some(started) = self.started.get_mut(side)
                 && !std::mem::replace(started, true)
@@ -202,7 +228,7 @@ impl Flow {
             {
                 self.gate.join(side);
             }
-            let decision = self.gate.push(side, part, &mut passed);
+            let decision = self.gate.push(side, part, passed);
             if let Some(decision) = decision {
                 self.begin(decision, env);
             } else if let Some(protocol) = self.forced
@@ -218,6 +244,7 @@ impl Flow {
                 layer.push(dir, part, env, out);
             }
         }
+        passed.clear();
         if self.layer.is_some() {
             let of = namer(self.number, self.client);
             self.notices.take(of, env.cx.findings);

@@ -31,14 +31,15 @@ pub(super) const NEEDED: [&[u8]; 20] = [
     b"earer",
 ];
 
-/// As much of a text is looked for, at most.
-const LOOKED_FOR: usize = 8;
+/// As much of a text is looked for, at most: texts that are alike so far are one.
+const LOOKED_FOR: usize = 7;
 
-/// The part of a text that is looked for: its first three bytes decide how often a search must look twice, so
-/// those with the fewest letters that running text is made of.
+/// The part of a text that is looked for: where its first three bytes are the rarest, since they decide how often
+/// a search must look twice. Rare in running text and in JSON are capitals and what joins words.
 pub(super) fn rare(text: &[u8]) -> &[u8] {
-    let common = |three: &[u8]| three.iter().filter(|b| b.is_ascii_lowercase()).count();
-    let at = text.windows(3).enumerate().min_by_key(|(_, three)| common(three)).map_or(0, |(at, _)| at);
+    let rare = |three: &[u8]| three.iter().filter(|b| matches!(b, b'A'..=b'Z' | b'_' | b'-')).count();
+    let places = text.windows(3).enumerate().filter(|(_, three)| rare(three) > 0);
+    let at = places.max_by_key(|(_, three)| rare(three)).map_or(0, |(at, _)| at);
     let part = text.get(at..).unwrap_or(text);
     part.get(..LOOKED_FOR).unwrap_or(part)
 }

@@ -342,3 +342,52 @@ fn look(schema: &Schema, tree: &Tree) -> Seen {
     }
     seen
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Sources, load};
+
+    const PROTO: &str = r#"syntax = "proto3"; package demo.v1;
+        message Login { string user = 1; string password = 2; }
+        message Page { repeated int32 n = 3; Login login = 5; string api_key = 9; }"#;
+
+    #[test]
+    fn what_lacks_the_first_field_would_not_have_been_clean() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("t.proto"), PROTO).unwrap();
+        let mut schema =
+            load(&Sources { roots: vec![dir.path().into()], ..Sources::default() }).unwrap().schema;
+        schema.settle();
+        let ty = schema.type_by_name("demo.v1.Page").unwrap();
+        let mut state = 7u64;
+        let mut roll = |sides: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % sides
+        };
+        let (mut tree, limits) = (Tree::new(), Limits::default());
+        let (mut secrets, mut passed) = (0, 0);
+        for _ in 0..30_000 {
+            // Fields of any number and wire type, most of which hold what they should.
+            let mut bytes = Vec::new();
+            for _ in 0..1 + roll(3) {
+                let number = [2, 3, 5, 9, 9, 12][roll(6) as usize];
+                let wire = if roll(4) == 0 { roll(6) } else { 2 };
+                bytes.push((number << 3 | wire) as u8);
+                if wire == 2 {
+                    bytes.push(4);
+                }
+                bytes.extend_from_slice(if number == 5 { b"\x12\x02ab" } else { b"abcd" });
+            }
+            let mut findings = Vec::new();
+            decode(&schema, Some(ty), &bytes, &limits, &mut tree, &mut findings);
+            let seen = look(&schema, &tree);
+            let clean = !seen.unknown && !findings.iter().any(|f| f.severity == Severity::Error);
+            let knows = knows_first(schema.ty(ty), &bytes);
+            assert!(knows || !clean, "{bytes:02x?}");
+            secrets += u32::from(clean && seen.secret);
+            passed += u32::from(!knows);
+        }
+        assert!(secrets > 1_000 && passed > 1_000, "{secrets} {passed}");
+    }
+}
