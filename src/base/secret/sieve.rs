@@ -31,17 +31,16 @@ pub(super) const NEEDED: [&[u8]; 20] = [
     b"earer",
 ];
 
-/// As much of a text is looked for, at most: texts that are alike so far are one.
-const LOOKED_FOR: usize = 7;
+/// As much of a text with something rare in it is looked for, at most: texts that are alike so far are one.
+const LOOKED_FOR: usize = 4;
 
 /// The part of a text that is looked for: where its first three bytes are the rarest, since they decide how often
 /// a search must look twice. Rare in running text and in JSON are capitals and what joins words.
 pub(super) fn rare(text: &[u8]) -> &[u8] {
     let rare = |three: &[u8]| three.iter().filter(|b| matches!(b, b'A'..=b'Z' | b'_' | b'-')).count();
     let places = text.windows(3).enumerate().filter(|(_, three)| rare(three) > 0);
-    let at = places.max_by_key(|(_, three)| rare(three)).map_or(0, |(at, _)| at);
-    let part = text.get(at..).unwrap_or(text);
-    part.get(..LOOKED_FOR).unwrap_or(part)
+    let place = places.max_by_key(|(_, three)| rare(three)).map(|(at, _)| at);
+    place.and_then(|at| text.get(at..text.len().min(at + LOOKED_FOR))).unwrap_or(text)
 }
 
 /// A payload's strings, told apart as they come. Asked in their order, all of them take one search.
