@@ -22,16 +22,12 @@ class Terminal:
             os.execv(args.bin, [args.bin, "--no-config", "view", args.capture, *args.rest])
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
 
-    def read(self, wait):
-        """What is written until nothing comes for so long; and when the last of it came."""
-        out, last = b"", time.perf_counter()
-        while select.select([self.fd], [], [], wait)[0]:
-            try:
-                out += os.read(self.fd, 1 << 16)
-            except OSError:
-                break
-            last = time.perf_counter()
-        return out, last
+    def read(self, wait, most=0.5):
+        """What is written until nothing comes for so long, or for `most` seconds."""
+        out, end = b"", time.perf_counter() + most
+        while time.perf_counter() < end and select.select([self.fd], [], [], wait)[0]:
+            out += os.read(self.fd, 1 << 16)
+        return out
 
     def until(self, wanted, seconds=600):
         seen, end = b"", time.perf_counter() + seconds
@@ -59,7 +55,7 @@ class Terminal:
     def reading(self):
         """Whether the first line says that more is coming."""
         os.write(self.fd, b"\x0c")
-        return b"reading" in self.read(0.2)[0]
+        return b"reading" in self.read(0.2)
 
 
 def told(what, times):

@@ -235,6 +235,10 @@ fn jumps() {
     desk.keys("ssmells<Enter>");
     assert_eq!(desk.number(), 9, "the first message with the text");
     assert!(desk.app.state.line().is_some_and(|l| desk.app.state.detail.lines[l].value.contains("smells")));
+    desk.keys("stides<Enter>;");
+    let (first, second) = (desk.number(), desk.keys(";").number());
+    assert!(second > first, "{first} and again {second}");
+    assert_eq!(desk.keys(",").number(), first);
     desk.keys("snowhere to be found<Enter>");
     assert!(desk.app.state.note.as_ref().is_some_and(|(_, bad)| *bad));
     let mut damaged = Desk::open(fixture("unanswered.pcap"), 100, 24);

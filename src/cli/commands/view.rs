@@ -44,6 +44,7 @@ pub fn run(args: View) -> Result<Exit> {
     let captures = Captures::find(&args.files, setup::source(&args.input)?)?;
     let failed = captures.failed.clone();
     let name = match args.files.as_slice() {
+        [one] if one.as_os_str() == "-" => "standard input".to_owned(),
         [one] => one.display().to_string(),
         many => format!("{} captures", many.len()),
     };
