@@ -344,6 +344,35 @@ fn the_documents_list_every_key() {
 }
 
 #[test]
+fn with_control_a_letter_is_another_key() {
+    let mut desk = Desk::open(fixture("good-bidi.pcap"), 100, 24);
+    // In the tree `l` unfolds and `x` unfolds all; in the timeline `z` fits a lane; what was said ends with `f`.
+    for keys in ["<Enter>", "<Tab>", "t", "qf"] {
+        desk.keys(keys);
+        let before = desk.screen();
+        desk.keys("<^X><^H><^S><^Y><^L><^Z>");
+        assert_eq!(desk.screen(), before, "after {keys}");
+    }
+    assert_eq!(desk.asked, [Out::Redraw, Out::Suspend].repeat(4));
+}
+
+/// On a terminal of its own, which the program has to give back however it ends.
+#[cfg(unix)]
+#[test]
+fn the_terminal_is_given_back() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/view/terminal.py");
+    let capture = fixture("good.har");
+    let output = std::process::Command::new("python3")
+        .arg(script)
+        .arg(env!("CARGO_BIN_EXE_rpcshark"))
+        .arg(&capture)
+        .output()
+        .expect("python starts");
+    let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}{wrong}");
+}
+
+#[test]
 fn no_size_is_too_small() {
     let mut desk = Desk::open(fixture("good-bidi.pcap"), 140, 40);
     for keys in ["", "<Enter>", "<Tab>", "z", "z/mess", "<Tab>", "<Esc><Esc>t", "qf", "q?", "xy"] {

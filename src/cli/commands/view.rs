@@ -133,6 +133,7 @@ fn answer(
 ) -> io::Result<()> {
     match asked {
         Out::Redraw => screen.clear()?,
+        Out::Suspend => screen.suspend()?,
         Out::Copy(what, text) => match copies {
             Some(file) => match writeln!(file, "{text}").and_then(|()| file.flush()) {
                 Ok(()) => {
