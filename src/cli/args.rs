@@ -393,10 +393,10 @@ pub struct OutputOptions {
     /// How times are shown in text
     #[arg(long, value_enum, default_value = "relative")]
     pub time: Time,
-    /// Add a hex dump of each payload
+    /// Add a hex dump of each payload (decode)
     #[arg(short = 'x')]
     pub hex: bool,
-    /// Add the message tree with field numbers and types
+    /// Add the message tree with field numbers and types (decode)
     #[arg(short = 'V')]
     pub tree: bool,
     /// Colour [default: auto]

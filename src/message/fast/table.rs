@@ -73,6 +73,8 @@ pub(super) struct Op {
     pub skips_zero: bool,
     /// Whether redaction hides any value but an empty one.
     pub hidden: bool,
+    /// The type that bytes are said to hold, where a secret can lie in it.
+    pub inner: Option<TypeId>,
     pub id: Option<u16>,
 }
 
@@ -134,6 +136,7 @@ fn make(schema: &Schema, plan: &TypePlan, json_names: bool) -> Option<Table> {
         push_string(&mut key, if json_names { &field.json_name } else { &field.name });
         key.push(b':');
         let inner = field.annotation.nested.and_then(|n| schema.nested(n)).and_then(|n| n.ty);
+        let inner = inner.filter(|ty| schema.ty(*ty).reaches_secret);
         let op = |shape, wire| Op {
             tag: field.number << 3 | wire,
             key: key.as_slice().into(),
@@ -145,7 +148,8 @@ fn make(schema: &Schema, plan: &TypePlan, json_names: bool) -> Option<Table> {
             skips_zero: field.presence == Presence::Implicit && field.cardinality == Cardinality::Singular,
             hidden: field.annotation.secret
                 || field.annotation.carrier.is_some()
-                || inner.is_some_and(|ty| schema.ty(ty).reaches_secret),
+                || inner.is_some() && field.kind != Kind::Bytes,
+            inner,
             id: field.annotation.id,
         };
         let own = wire(field.kind);

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use smallvec::SmallVec;
 
 use crate::{
-    base::Limits,
+    base::{Limits, secret::Sieve},
     message::{IdValue, MAX_DEPTH, ids::widened, json, wkt},
     schema::{Kind, Schema, TypeId, is_secret_name},
 };
@@ -36,6 +36,8 @@ pub(super) struct Walk<'a, 'o> {
     redact: bool,
     /// Whether encoded messages are looked for.
     tries: bool,
+    /// Which strings may hold a credential.
+    sieve: Sieve<'o, 'a>,
     limits: &'o Limits,
     deepest: usize,
     out: &'o mut Vec<u8>,
@@ -63,7 +65,9 @@ impl<'a, 'o> Walk<'a, 'o> {
     ) -> Self {
         let deepest = limits.max_depth.min(MAX_DEPTH).min(DEEPEST);
         let tries = redact && !schema.secret_roots().is_empty();
-        Self { schema, tables, payload, redact, tries, limits, deepest, out, ids, branch: None, fields: 0 }
+        let sieve = schema.secrets().sieve(payload);
+        let (branch, fields) = (None, 0);
+        Self { schema, tables, payload, redact, tries, sieve, limits, deepest, out, ids, branch, fields }
     }
 
     pub fn root(mut self, ty: TypeId) -> Option<Option<u16>> {
@@ -106,7 +110,7 @@ impl<'a, 'o> Walk<'a, 'o> {
                     self.id(op, raw);
                     if !(op.skips_zero && is_zero(op.kind, raw)) {
                         self.key(op, &mut comma);
-                        self.value(op.kind, op.hidden, raw, depth)?;
+                        self.value(op, raw, depth)?;
                     }
                     next
                 }
@@ -187,24 +191,21 @@ impl<'a, 'o> Walk<'a, 'o> {
         self.ids.push(FastId { namespace, value, absent: false });
     }
 
-    fn value(&mut self, kind: Kind, hidden: bool, raw: Raw, depth: usize) -> Option<()> {
+    fn value(&mut self, op: &Op, raw: Raw, depth: usize) -> Option<()> {
+        let is_empty = matches!(raw, Raw::Range(from, to) if from == to);
+        if op.hidden && self.redact && !is_empty {
+            return None;
+        }
+        self.shown(op.kind, op.inner, raw, depth)
+    }
+
+    /// A value that is not hidden as such.
+    fn shown(&mut self, kind: Kind, inner: Option<TypeId>, raw: Raw, depth: usize) -> Option<()> {
         match (kind, raw) {
-            (kind, Raw::Bits(bits)) => {
-                if hidden && self.redact {
-                    return None;
-                }
-                self.number(kind, bits)
-            }
-            (kind, Raw::Range(from, to)) => {
-                if hidden && self.redact && to > from {
-                    return None;
-                }
-                match kind {
-                    Kind::Message(ty) => self.message(ty, from, to, depth + 1),
-                    Kind::String => self.text(self.payload.get(from..to)?),
-                    _ => self.bytes(self.payload.get(from..to)?),
-                }
-            }
+            (kind, Raw::Bits(bits)) => self.number(kind, bits),
+            (Kind::Message(ty), Raw::Range(from, to)) => self.message(ty, from, to, depth + 1),
+            (Kind::String, Raw::Range(from, to)) => self.text(from, to),
+            (_, Raw::Range(from, to)) => self.bytes(from, to, inner),
         }
     }
 
@@ -216,7 +217,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             let (raw, next) = self.read(op.kind, at, end)?;
             self.count()?;
             self.id(op, raw);
-            self.value(op.kind, op.hidden, raw, depth)?;
+            self.value(op, raw, depth)?;
             match self.again(op, next, end) {
                 Some(content) => at = content,
                 None => {
@@ -295,9 +296,7 @@ impl<'a, 'o> Walk<'a, 'o> {
                     let secrets = self.schema.secrets();
                     let is_secret = |key| is_secret_name(key) || secrets.is_key(key);
                     let hides = |key| std::str::from_utf8(key).map_or(true, is_secret);
-                    if self.redact && (hides(bytes) || self.schema.secrets().mask(bytes).is_some())
-                        || !text::push(self.out, bytes)
-                    {
+                    if self.redact && (hides(bytes) || self.masks(from, to)) || !text::push(self.out, bytes) {
                         return None;
                     }
                 }
@@ -315,7 +314,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             }
             keys.push((begin, self.out.len()));
             self.out.push(b':');
-            self.value(value_kind, false, value, depth + 1)?;
+            self.shown(value_kind, None, value, depth + 1)?;
             match self.again(op, next, end) {
                 Some(content) => at = content,
                 None => {
@@ -336,9 +335,16 @@ impl<'a, 'o> Walk<'a, 'o> {
         keys.iter().enumerate().all(|(i, k)| keys.iter().take(i).all(|other| key(other) != key(k)))
     }
 
-    fn text(&mut self, bytes: &[u8]) -> Option<()> {
+    /// Whether a string holds a credential.
+    fn masks(&mut self, from: usize, to: usize) -> bool {
+        let bytes = self.payload.get(from..to).unwrap_or_default();
+        self.sieve.may_hold(from..to) && self.schema.secrets().mask(bytes).is_some()
+    }
+
+    fn text(&mut self, from: usize, to: usize) -> Option<()> {
+        let bytes = self.payload.get(from..to)?;
         if self.redact {
-            if self.schema.secrets().mask(bytes).is_some() {
+            if self.masks(from, to) {
                 return None;
             }
             if self.tries && text::may_be_encoded(bytes) {
@@ -354,16 +360,17 @@ impl<'a, 'o> Walk<'a, 'o> {
         text::push(self.out, bytes).then_some(())
     }
 
-    fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
+    fn bytes(&mut self, from: usize, to: usize, inner: Option<TypeId>) -> Option<()> {
+        let bytes = self.payload.get(from..to)?;
         if self.redact {
             if self.tries && bytes.len() >= 4 {
                 // Hex digits are looked into as such; that they are a message themselves too is rare.
                 let digits = bytes.iter().all(u8::is_ascii_hexdigit);
-                if digits || json::holds_secret(self.schema, self.limits, bytes) {
+                if digits || json::holds_secret(self.schema, self.limits, bytes, inner) {
                     return None;
                 }
             }
-            if self.schema.secrets().mask(bytes).is_some() {
+            if self.masks(from, to) {
                 return None;
             }
         }

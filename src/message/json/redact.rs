@@ -3,8 +3,12 @@
 
 use crate::{
     base::{Limits, Severity, secret},
-    message::{Node, NodeKind, Tree, decode::decode, guess, path_of, wire},
-    schema::{FieldPlan, Kind, Schema, TypeId, WellKnown, is_secret_name},
+    message::{
+        Node, NodeKind, Tree,
+        decode::{decode, fits},
+        guess, path_of, wire,
+    },
+    schema::{FieldPlan, Kind, Schema, TypeId, TypePlan, WellKnown, is_secret_name},
 };
 
 use super::nested::MAX_LEVEL;
@@ -228,12 +232,13 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Whether bytes, or what they are the hex or base64 of, decode as a message in which a secret is set.
-pub fn holds_secret(schema: &Schema, limits: &Limits, bytes: &[u8]) -> bool {
+/// Whether bytes, or what they are the hex or base64 of, decode as a message in which a secret is set; `inner`
+/// where they are said to be one of a type.
+pub fn holds_secret(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<TypeId>) -> bool {
     if schema.secret_roots().is_empty() || bytes.len() < MIN_TRIED {
         return false;
     }
-    let holds = |raw: &[u8]| secret_message(schema, limits, raw, None).is_some();
+    let holds = |raw: &[u8]| secret_message(schema, limits, raw, inner).is_some();
     let is_hex = bytes.iter().all(u8::is_ascii_hexdigit);
     !is_hex && holds(bytes) || encoded(bytes).is_some_and(|raw| holds(&raw))
 }
@@ -241,7 +246,7 @@ pub fn holds_secret(schema: &Schema, limits: &Limits, bytes: &[u8]) -> bool {
 /// Whether text is the hex or base64 of something with a secret in it.
 pub fn hides_encoded(schema: &Schema, limits: &Limits, text: &[u8]) -> bool {
     encoded(text).is_some_and(|raw| schema.secrets().mask(&raw).is_some())
-        || holds_secret(schema, limits, text)
+        || holds_secret(schema, limits, text, None)
 }
 
 /// What bytes are the hex or base64 of, where they can be.
@@ -266,6 +271,9 @@ fn secret_message(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<
     let mut tree = Tree::new();
     let mut findings = Vec::new();
     inner.iter().chain(schema.secret_roots()).copied().find(|ty| {
+        if Some(*ty) != inner && !knows_first(schema.ty(*ty), bytes) {
+            return false;
+        }
         findings.clear();
         decode(schema, Some(*ty), bytes, limits, &mut tree, &mut findings);
         let seen = look(schema, &tree);
@@ -273,6 +281,12 @@ fn secret_message(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<
         // What the schema says lies here needs no proof by a clean decode.
         (clean || Some(*ty) == inner) && seen.secret
     })
+}
+
+/// Whether a type has the field that bytes begin with: one it does not have is never a clean message of it.
+fn knows_first(plan: &TypePlan, bytes: &[u8]) -> bool {
+    let Ok((wire::Tag::Field(number, kind), _)) = wire::tag(bytes, 0, bytes.len()) else { return false };
+    plan.index_of(number).and_then(|index| plan.field(index)).is_some_and(|field| fits(field, kind))
 }
 
 /// What bytes are, read as a type.
