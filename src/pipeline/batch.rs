@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::time::Duration;
 
-use crate::base::{Cx, Finding, Severity, Timestamp};
+use crate::base::{Code, Cx, Finding, Severity, Timestamp};
 use crate::exchange::Exchanges;
 use crate::message::fast::Tables;
 use crate::pdu::{End, Frame, Side};
@@ -398,6 +398,10 @@ impl Driver<'_> {
             self.joins.wants(config, &frame, typed.ty).then(|| scout.wire(config, &frame, typed.ty));
         let joined = self.joins.observe(config, &frame, typed.ty, payload.as_deref(), ids);
         let mut frame = frame;
+        if self.joins.filled() {
+            let text = "more ids that join calls than are kept: calls of later ones stay apart";
+            frame.findings.push(Finding::new(Code::LimitReached, text));
+        }
         if let Some(rpc) = typed.rpc.take() {
             let mut lane = (*frame.lane).clone();
             lane.rpc = Some(rpc);

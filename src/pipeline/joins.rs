@@ -52,6 +52,8 @@ pub struct Joins {
     told: Option<Arc<Lane>>,
     /// Namespaces that spread.
     spreading: Vec<u16>,
+    /// Whether an id was left out for want of room, and whether that was said.
+    full: (bool, bool),
     tree: Tree,
 }
 
@@ -139,6 +141,13 @@ impl Joins {
         Joined { ids: self.ids_of_call(call), inner }
     }
 
+    /// Whether `Limits::max_channels` was reached; asked again, that is no news.
+    pub fn filled(&mut self) -> bool {
+        let (full, said) = self.full;
+        self.full.1 = full;
+        full && !said
+    }
+
     fn ids_of_call(&mut self, call: u64) -> Arc<[Id]> {
         if let Some((last, ids)) = &self.last
             && *last == call
@@ -176,6 +185,7 @@ impl Joins {
 
     fn name_call(&mut self, config: &Config, call: u64, id: Id) {
         if self.channels.len() >= config.limits.max_channels && !self.channels.contains_key(&id) {
+            self.full.0 = true;
             return;
         }
         self.channels.entry(id.clone()).or_default();

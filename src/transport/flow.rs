@@ -71,6 +71,9 @@ pub(super) struct Flows {
     ignored: u64,
 }
 
+/// Parts, each with the side that sent it.
+type Parts = Vec<(usize, StreamPart)>;
+
 struct Flow {
     number: u32,
     ends: Ends,
@@ -87,7 +90,7 @@ struct Flow {
     done: bool,
     last_seen: u64,
     /// What the two steps of a segment's way give, to be used again.
-    scratch: (Vec<(usize, StreamPart)>, Vec<(usize, StreamPart)>),
+    scratch: (Parts, Parts),
 }
 
 impl Flows {
@@ -203,7 +206,7 @@ impl Flow {
     /// Ends it; whether it was none of ours.
     fn end(&mut self, part: &StreamPart, env: &mut Env<'_, '_>, out: &mut Vec<HttpEvent>) -> bool {
         if !self.over() {
-            let (mut parts, mut passed) = Default::default();
+            let (mut parts, mut passed) = (Parts::new(), Parts::new());
             self.tcp.end(part, env.cx.limits, &mut parts, &mut self.notices);
             self.deliver(&mut parts, &mut passed, env, out);
             self.close(env, out);
@@ -214,8 +217,8 @@ impl Flow {
     /// Hands on what the connection gave; `passed` is for the gate and empty between calls.
     fn deliver(
         &mut self,
-        parts: &mut Vec<(usize, StreamPart)>,
-        passed: &mut Vec<(usize, StreamPart)>,
+        parts: &mut Parts,
+        passed: &mut Parts,
         env: &mut Env<'_, '_>,
         out: &mut Vec<HttpEvent>,
     ) {
