@@ -4,13 +4,12 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use aho_corasick::packed;
 use memchr::memmem;
 use regex::bytes::{Captures, Regex};
 use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Hir, HirKind};
 
-use super::sieve::{NEEDED, Sieve, rare};
+use super::sieve::{NEEDED, Needs, Sieve};
 use super::{is_secret_header, is_secret_parameter, mask, replaced};
 
 /// What is secret by the dialects, and anywhere.
@@ -25,7 +24,7 @@ pub struct Rules {
     /// Patterns, among them one of the keys in JSON text.
     patterns: Vec<Pattern>,
     /// Finds what any credential needs; made at the first look. `None`: a pattern needs nothing, or they are too many.
-    needs: OnceLock<Option<packed::Searcher>>,
+    needs: OnceLock<Option<Needs>>,
 }
 
 /// A pattern, and what its matches must hold, where there is such a text.
@@ -150,14 +149,7 @@ impl Rules {
                 return None;
             }
             let own = self.patterns.iter().flat_map(|pattern| pattern.needs.iter().map(Vec::as_slice));
-            let mut texts: Vec<&[u8]> = Vec::new();
-            for need in NEEDED.into_iter().chain(own) {
-                // What holds another text is found with it.
-                if !texts.iter().any(|text| memmem::find(need, text).is_some()) {
-                    texts.push(rare(need));
-                }
-            }
-            packed::Searcher::new(texts)
+            Needs::new(NEEDED.into_iter().chain(own))
         });
         Sieve::new(needs.as_ref(), payload)
     }
