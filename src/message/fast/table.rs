@@ -57,11 +57,37 @@ pub(super) enum Shape {
     Map,
 }
 
+/// A member's key: `"name":`. Short ones are copied as a block of one length, which takes no call.
+pub(super) struct Key {
+    text: Box<[u8]>,
+    block: [u8; Self::BLOCK],
+}
+
+impl Key {
+    const BLOCK: usize = 32;
+
+    fn new(text: &[u8]) -> Self {
+        let mut block = [0; Self::BLOCK];
+        block.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
+        Self { text: text.into(), block }
+    }
+
+    /// Appends it.
+    #[inline]
+    pub fn push(&self, out: &mut Vec<u8>) {
+        if self.text.len() > Self::BLOCK {
+            return out.extend_from_slice(&self.text);
+        }
+        let end = out.len() + self.text.len();
+        out.extend_from_slice(&self.block);
+        out.truncate(end);
+    }
+}
+
 /// What to do for a tag.
 pub(super) struct Op {
     pub tag: u32,
-    /// `,"name":`
-    pub key: Box<[u8]>,
+    pub key: Key,
     pub kind: Kind,
     pub shape: Shape,
     /// The bit that is set when the field, or another of its oneof, has come.
@@ -133,14 +159,14 @@ fn make(schema: &Schema, plan: &TypePlan, json_names: bool) -> Option<Table> {
         {
             *word |= 1 << (slot % 64);
         }
-        let mut key = vec![b','];
+        let mut key = Vec::new();
         push_string(&mut key, if json_names { &field.json_name } else { &field.name });
         key.push(b':');
         let inner = field.annotation.nested.and_then(|n| schema.nested(n)).and_then(|n| n.ty);
         let inner = inner.filter(|ty| schema.ty(*ty).reaches_secret);
         let op = |shape, wire| Op {
             tag: field.number << 3 | wire,
-            key: key.as_slice().into(),
+            key: Key::new(&key),
             kind: field.kind,
             shape,
             slot: slot as u8,

@@ -148,8 +148,10 @@ impl<'a, 'o> Walk<'a, 'o> {
     }
 
     fn key(&mut self, op: &Op, comma: &mut bool) {
-        let from = usize::from(!std::mem::replace(comma, true));
-        self.out.extend_from_slice(op.key.get(from..).unwrap_or_default());
+        if std::mem::replace(comma, true) {
+            self.out.push(b',');
+        }
+        op.key.push(self.out);
     }
 
     fn varint(&self, at: usize, end: usize) -> Option<(u64, usize)> {
