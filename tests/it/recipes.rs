@@ -57,10 +57,23 @@ fn lines(document: &str) -> Vec<String> {
 /// What a line needs beyond this program, by the first words of its commands; what captures or builds is not run here.
 fn is_elsewhere(line: &str) -> bool {
     const ELSEWHERE: &[&str] = &[
-        "sudo ", "tcpdump ", "mitmdump ", "curl ", "node ", "cargo ", "git ", "tests/", "cd ", "SSLKEYLOGFILE=", "powershell",
-        "gpg ", "docker ",
+        "sudo ",
+        "tcpdump ",
+        "mitmdump ",
+        "curl ",
+        "node ",
+        "cargo ",
+        "git ",
+        "tests/",
+        "cd ",
+        "SSLKEYLOGFILE=",
+        "powershell",
+        "gpg ",
+        "docker ",
     ];
-    ELSEWHERE.iter().any(|start| line.starts_with(start)) || line.contains("Out-String") || line.contains(" | man ")
+    ELSEWHERE.iter().any(|start| line.starts_with(start))
+        || line.contains("Out-String")
+        || line.contains(" | man ")
 }
 
 #[cfg(unix)]
