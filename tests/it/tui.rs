@@ -357,7 +357,8 @@ fn with_control_a_letter_is_another_key() {
         desk.keys("<^X><^H><^S><^Y><^L><^Z>");
         assert_eq!(desk.screen(), before, "after {keys}");
     }
-    assert_eq!(desk.asked, [Out::Redraw, Out::Suspend].repeat(4));
+    let asked: Vec<Out> = (0..4).flat_map(|_| [Out::Redraw, Out::Suspend]).collect();
+    assert_eq!(desk.asked, asked);
 }
 
 /// On a terminal of its own, which the program has to give back however it ends.
