@@ -352,6 +352,25 @@ fn counts() {
     // Sizes of a context do not add up over runs.
     assert!(stats["tokens"]["context_tokens"].is_null());
     assert!(stats["ttft_ms"]["max"].as_f64().is_some_and(|ms| (180.0..200.0).contains(&ms)));
+    assert_eq!(stats["statuses"][0]["code"], "ok");
+}
+
+/// However a session was saved, its streams ended with the same status codes and words.
+#[test]
+fn status_codes_are_counted() {
+    for form in ["session.pcap", "session.har", "session.jsonl"] {
+        let root = "cases/50-stream-endings";
+        let schema = fixture(&format!("{root}/proto"));
+        let schema = schema.to_str().expect("a path");
+        let said = parse(&rpcshark(&["stats", "-I", schema, &format!("@{root}/{form}")]));
+        let said: Vec<String> = said[0]["statuses"]
+            .as_array()
+            .expect("statuses")
+            .iter()
+            .map(|s| format!("{} {} {}", s["streams"], s["code"], s["message"]))
+            .collect();
+        assert!(said.iter().any(|s| s == "1 \"resource_exhausted\" \"quota\""), "{form}: {said:?}");
+    }
 }
 
 #[test]

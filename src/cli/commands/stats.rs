@@ -1,5 +1,5 @@
-//! `stats`: calls, frames, bytes, kinds, waits, first tokens, tokens.
-//! Never keeps more than counts and waits.
+//! `stats`: calls, frames, bytes, kinds, waits, status codes, first tokens, tokens.
+//! Never keeps more than counts, waits and what errors say.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use rpcshark::base::Finding;
 use rpcshark::base::text::clean;
 use rpcshark::dialect::{Plan, Take};
 use rpcshark::pipeline::{Correlated, Sink};
-use rpcshark::session::{Event, LinkState, Session};
+use rpcshark::session::{Event, LinkState, Session, Status};
 use rpcshark::source;
 
 use crate::cli::args::{Format, Reading};
@@ -23,6 +23,9 @@ use crate::cli::report;
 
 /// Waits kept for percentiles, of each kind.
 const MAX_WAITS: usize = 1_000_000;
+
+/// Different errors told apart by what they say; beyond, by their code alone.
+const MAX_ERRORS: usize = 1_000;
 
 /// Runs the command.
 pub fn run(args: Reading) -> Result<Exit> {
@@ -64,6 +67,8 @@ struct Counts<'a> {
     kinds: BTreeMap<(String, String), Kind>,
     waits: BTreeMap<String, Vec<f64>>,
     states: BTreeMap<String, BTreeMap<&'static str, u64>>,
+    /// How streams ended, by status code and message.
+    statuses: BTreeMap<(Box<str>, Box<str>), u64>,
     endings: BTreeMap<&'static str, u64>,
     first_tokens: Vec<f64>,
     tokens: BTreeMap<String, f64>,
@@ -85,6 +90,7 @@ impl<'a> Counts<'a> {
             kinds: BTreeMap::new(),
             waits: BTreeMap::new(),
             states: BTreeMap::new(),
+            statuses: BTreeMap::new(),
             endings: BTreeMap::new(),
             first_tokens: Vec::new(),
             tokens: BTreeMap::new(),
@@ -124,6 +130,15 @@ impl<'a> Counts<'a> {
         }
     }
 
+    fn ended(&mut self, status: &Status) {
+        let code: Box<str> = status.code.clone().unwrap_or_else(|| "ok".into());
+        let mut key = (code, status.message.clone());
+        if self.statuses.len() >= MAX_ERRORS && !self.statuses.contains_key(&key) {
+            key.1 = "".into();
+        }
+        *self.statuses.entry(key).or_default() += 1;
+    }
+
     fn ratio(&self) -> Option<f64> {
         (self.compressed_wire > 0).then(|| self.compressed_inflated as f64 / self.compressed_wire as f64)
     }
@@ -140,6 +155,11 @@ impl<'a> Counts<'a> {
             .filter(|(_, w)| !w.is_empty())
             .map(|(name, w)| (name.clone(), percentiles(w)))
             .collect();
+        let statuses: Vec<Value> = self
+            .statuses
+            .iter()
+            .map(|((code, message), n)| json!({"code": code, "message": message, "streams": n}))
+            .collect();
         json!({
             "type": "stats",
             "calls": self.calls.len(),
@@ -150,6 +170,7 @@ impl<'a> Counts<'a> {
             "kinds": kinds,
             "pairs": self.states,
             "latency_ms": waits,
+            "statuses": statuses,
             "endings": self.endings,
             "ttft_ms": percentiles(&self.first_tokens),
             "tokens": self.tokens,
@@ -197,6 +218,12 @@ impl<'a> Counts<'a> {
             }
             out.push('\n');
         }
+        if !self.statuses.is_empty() {
+            let _ = writeln!(out, "\n{:<18} {:>8}  message", "status", "streams");
+        }
+        for ((code, message), n) in &self.statuses {
+            let _ = writeln!(out, "{}", format!("{:<18} {n:>8}  {}", clean(code), clean(message)).trim_end());
+        }
         if !self.endings.is_empty() {
             let all: Vec<String> = self.endings.iter().map(|(name, n)| format!("{n} {name}")).collect();
             let _ = writeln!(out, "\nruns       {}", all.join(", "));
@@ -241,6 +268,9 @@ impl Sink for Counts<'_> {
         if frame.placed.repeated {
             self.repeated += 1;
             return Ok(true);
+        }
+        if let Some(status) = &frame.digest.status {
+            self.ended(status);
         }
         let decoded = frame.decoded.payload.len() as u64;
         self.wire += job.length;
