@@ -1,7 +1,7 @@
 //! `follow`: what was said, put together from its pieces.
 //! Never prints a piece twice.
 
-use std::io;
+use std::io::{self, Write};
 
 use anyhow::Result;
 
@@ -39,12 +39,10 @@ pub fn run(args: Follow) -> Result<Exit> {
         records,
         streams: stream,
         hides: (!args.output.show_secrets).then(|| config.schema.secrets()),
-        texts: Vec::new(),
         failed: false,
     };
     sink.records.begin()?;
     let (_, failed) = correlated::run(&config, &choice, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
-    sink.print()?;
     sink.records.end()?;
     Ok(if failed || sink.failed || sink.records.failed { Exit::Unusable } else { Exit::Done })
 }
@@ -53,45 +51,39 @@ struct Texts<'a> {
     records: Records,
     streams: Vec<String>,
     hides: Option<&'a Rules>,
-    texts: Vec<RunText>,
     failed: bool,
 }
 
 impl Texts<'_> {
-    fn take(&mut self, events: &[Event]) {
+    /// Prints what runs said as each of them ends; `false` when nobody reads any more.
+    fn take(&mut self, events: &[Event]) -> io::Result<bool> {
         for event in events {
-            if let Event::Text(text) = event {
-                self.texts.push(text.clone());
+            if let Event::Text(said) = event
+                && self.streams.iter().any(|s| s == "all" || *s == said.stream)
+                && !self.print(said)?
+            {
+                return Ok(false);
             }
         }
+        Ok(true)
     }
 
-    fn print(&mut self) -> io::Result<()> {
-        for said in &self.texts {
-            let wanted = |s: &String| s == "all" || *s == said.stream;
-            if !self.streams.iter().any(wanted) {
-                continue;
+    fn print(&mut self, said: &RunText) -> io::Result<bool> {
+        let whole = said.text();
+        // A secret cut across two pieces is whole here.
+        let hidden = self.hides.and_then(|secrets| secrets.mask_text(&whole));
+        let text = hidden.as_deref().unwrap_or(&whole);
+        if self.records.format() == Format::Text {
+            let mut text = lines(text);
+            if !text.ends_with('\n') {
+                text.push('\n');
             }
-            let whole = said.text();
-            // A secret cut across two pieces is whole here.
-            let hidden = self.hides.and_then(|secrets| secrets.mask_text(&whole));
-            let text = hidden.as_deref().unwrap_or(&whole);
-            let more = if self.records.format() == Format::Text {
-                let mut text = lines(text);
-                if !text.ends_with('\n') {
-                    text.push('\n');
-                }
-                self.records.rendered(text.as_bytes())?
-            } else {
-                let mut line = Vec::new();
-                events::text(said, text, &mut line);
-                self.records.record(&line)?
-            };
-            if !more {
-                break;
-            }
+            self.records.rendered(text.as_bytes())
+        } else {
+            let mut line = Vec::new();
+            events::text(said, text, &mut line);
+            self.records.record(&line)
         }
-        Ok(())
     }
 }
 
@@ -111,18 +103,19 @@ fn lines(text: &str) -> String {
 
 impl Sink for Texts<'_> {
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
-        self.take(frame.events);
-        Ok(true)
+        self.take(frame.events)
     }
 
     fn events(&mut self, events: &[Event]) -> io::Result<bool> {
-        self.take(events);
-        Ok(true)
+        self.take(events)
     }
 
     fn finished(&mut self, _: &Session<'_>, events: &[Event]) -> io::Result<()> {
-        self.take(events);
-        Ok(())
+        self.take(events).map(drop)
+    }
+
+    fn idle(&mut self) -> io::Result<()> {
+        self.records.out.flush()
     }
 
     fn finding(&mut self, _: &str, _: &Finding) {}
