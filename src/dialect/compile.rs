@@ -41,7 +41,6 @@ pub fn compile(rules: &Rules, mode: Mode<'_>, schema: &mut Schema, plan: &mut Pl
     compiler.secrets(&rules.secret);
     compiler.timely(rules);
     let error = compiler.error;
-    schema.settle();
     plan.matcher.settle(schema);
     error.map_or(Ok(()), Err)
 }

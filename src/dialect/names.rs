@@ -42,12 +42,7 @@ fn anywhere(schema: &Schema, name: &str) -> Vec<Place> {
         return vec![place(field)];
     }
     let Some((package, field)) = name.split_once(".*.") else { return Vec::new() };
-    let inside = |full: &str| full.strip_prefix(package).is_some_and(|rest| rest.starts_with('.'));
-    let counts = |field: &FieldId| {
-        let plan = schema.ty(field.ty);
-        inside(&plan.name) && !plan.map_entry
-    };
-    schema.fields_named(field).filter(counts).map(place).collect()
+    schema.fields_named(package, field).map(place).collect()
 }
 
 fn map_keys(schema: &Schema, name: &str) -> Vec<Place> {

@@ -1,7 +1,5 @@
-//! Which fields are credentials by their name, and which types they can be reached from.
+//! Which fields are credentials by their name.
 //! Never knows a protocol: whole words that are credentials anywhere.
-
-use super::{Kind, Nested, TypePlan, WellKnown};
 
 /// Names that are a credential as a whole or as the last words of a longer name.
 const NAMES: &[&str] = &[
@@ -52,11 +50,6 @@ pub fn is_secret_name(name: &str) -> bool {
     })
 }
 
-/// Whether a field is a credential by its name: counts, flags and enums are not.
-pub(super) fn is_secret_field(name: &str, kind: Kind) -> bool {
-    matches!(kind, Kind::String | Kind::Bytes) && is_secret_name(name)
-}
-
 /// `HTTPServer2Name` → `http_server2_name`; snake_case stays as it is.
 pub(super) fn snake_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 4);
@@ -76,47 +69,6 @@ pub(super) fn snake_case(name: &str) -> String {
         before = Some(c);
     }
     out
-}
-
-/// Marks every type from which a secret field can be reached, through encodings inside fields
-/// too. An Any can hold any type.
-pub(super) fn settle(types: &mut [TypePlan], nested: &[Nested]) {
-    let mut holders: Vec<Vec<u32>> = vec![Vec::new(); types.len()];
-    let mut todo = Vec::new();
-    let mut any = None;
-    for (i, ty) in types.iter_mut().enumerate() {
-        ty.reaches_secret = ty.fields.iter().any(|f| f.annotation.secret);
-        if ty.reaches_secret {
-            todo.push(i as u32);
-        }
-        if ty.known == Some(WellKnown::Any) {
-            any = Some(i as u32);
-        }
-        for field in &ty.fields {
-            let opened = field.annotation.nested.and_then(|n| nested.get(usize::from(n))?.ty);
-            for inner in field.kind.message().into_iter().chain(opened) {
-                if let Some(list) = holders.get_mut(inner.0 as usize) {
-                    list.push(i as u32);
-                }
-            }
-        }
-    }
-    if !todo.is_empty() {
-        todo.extend(any);
-    }
-    while let Some(at) = todo.pop() {
-        if let Some(ty) = types.get_mut(at as usize) {
-            ty.reaches_secret = true;
-        }
-        for holder in holders.get(at as usize).into_iter().flatten() {
-            if let Some(ty) = types.get_mut(*holder as usize)
-                && !ty.reaches_secret
-            {
-                ty.reaches_secret = true;
-                todo.push(*holder);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ fn make(schema: &Schema, plan: &TypePlan, json_names: bool) -> Option<Table> {
             skips_zero: field.presence == Presence::Implicit && field.cardinality == Cardinality::Singular,
             hidden: field.annotation.secret
                 || field.annotation.carrier.is_some()
-                || inner.is_some_and(|ty| schema.ty(ty).reaches_secret),
+                || inner.is_some_and(|ty| schema.reaches_secret(ty)),
             id: field.annotation.id,
         };
         let own = wire(field.kind);
