@@ -54,11 +54,13 @@ fn every_shell_has_its_function() {
 #[test]
 fn manual_pages_are_whole_and_never_written_over() {
     let folder = tempfile::tempdir().expect("a folder");
-    let to = folder.path().to_str().expect("a path in UTF-8");
+    // As `man1` is where nothing has been installed yet.
+    let folder = folder.path().join("share/man1");
+    let to = folder.to_str().expect("a path in UTF-8");
     assert!(rpcshark(&["man", "--write-to", to]).status.success());
     let names: Vec<_> = fs::read_dir(to).expect("a folder").flatten().map(|e| e.file_name()).collect();
     assert!(names.contains(&"rpcshark.1".into()) && names.contains(&"rpcshark-decode.1".into()), "{names:?}");
-    let page = fs::read_to_string(folder.path().join("rpcshark-decode.1")).expect("a page");
+    let page = fs::read_to_string(folder.join("rpcshark-decode.1")).expect("a page");
     assert!(page.contains("show\\-secrets") && page.contains("tcpdump"));
     let again = rpcshark(&["man", "--write-to", to]);
     assert_eq!(again.status.code(), Some(2));

@@ -35,6 +35,7 @@ pub fn man(args: Man) -> Result<Exit> {
     let mut cli = Cli::command();
     cli.build();
     if let Some(folder) = args.write_to {
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", shown(&folder)))?;
         pages(&cli, &folder, args.force)?;
         return Ok(Exit::Done);
     }
