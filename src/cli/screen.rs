@@ -100,9 +100,7 @@ impl Screen {
         write!(out, "\x1b]52;c;{}\x07", base64_simd::STANDARD.encode_to_string(text.as_bytes()))?;
         out.flush()
     }
-}
 
-impl Screen {
     /// Gives the terminal back, stops the whole job as ^Z does elsewhere, and takes the terminal over again once it goes on.
     #[cfg(unix)]
     pub fn suspend(&mut self) -> io::Result<()> {

@@ -21,6 +21,8 @@ fn desk() -> tempfile::TempDir {
         ("tuesday.har", "good.har"),
         ("tls.pcapng", "good-tls13.pcap"),
         ("keys.log", "good-tls13.keys"),
+        // What editcap makes; without it the command after it still has a file to read.
+        ("both.pcapng", "good-tls13.pcap"),
         ("capture/good.har", "good.har"),
         ("protos/parcel.proto", "parcel/parcel.proto"),
         ("chat.txtpb", "parcel/parcel.txtpb"),

@@ -55,7 +55,7 @@ pub fn parse(output: &Output) -> Vec<Value> {
 
 /// Whether a shell finds a program.
 pub fn is_there(program: &str) -> bool {
-    let found = Command::new("sh").args(["-c", "command -v \"$0\"", program]).output();
+    let found = Command::new("bash").args(["-c", "command -v \"$0\"", program]).output();
     found.is_ok_and(|output| output.status.success())
 }
 

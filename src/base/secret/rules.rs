@@ -40,6 +40,7 @@ struct Pattern {
 impl Pattern {
     /// Shorter texts are everywhere: to look for them saves nothing.
     const SHORTEST: usize = 3;
+
     fn new(regex: Regex) -> Self {
         let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(regex.as_str()).ok();
         let row = parsed.as_ref().map(row).unwrap_or_default();
@@ -144,14 +145,19 @@ impl Rules {
 
     /// Tells which strings of a payload may hold a credential; the others [`Rules::mask`] would leave as they are.
     pub fn sieve<'p>(&self, payload: &'p [u8]) -> Sieve<'_, 'p> {
-        let needs = self.needs.get_or_init(|| {
+        Sieve::new(self, payload)
+    }
+
+    /// What finds the texts that credentials need; `None` where some need nothing.
+    pub(super) fn needs(&self) -> Option<&Needs> {
+        let make = || {
             if self.patterns.iter().any(|pattern| pattern.needs.is_empty()) {
                 return None;
             }
             let own = self.patterns.iter().flat_map(|pattern| pattern.needs.iter().map(Vec::as_slice));
             Needs::new(NEEDED.into_iter().chain(own))
-        });
-        Sieve::new(needs.as_ref(), payload)
+        };
+        self.needs.get_or_init(make).as_ref()
     }
 
     /// [`Rules::mask`] for text.

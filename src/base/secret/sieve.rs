@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use aho_corasick::{Span, packed};
 
-use super::fits;
+use super::{Rules, fits};
 
 /// What credentials that are known anywhere hold, but for those that are told by a colon ([`fits`]).
 pub(super) const NEEDED: [&[u8]; 20] = [
@@ -88,8 +88,8 @@ fn rare(text: &[u8]) -> Option<(usize, [u8; 3])> {
 
 /// A payload's strings, told apart as they come. Asked in their order, all of them take one search.
 pub struct Sieve<'r, 'p> {
-    /// Finds what a credential must hold; `None` where some pattern needs nothing.
-    needs: Option<&'r Needs>,
+    /// These make what they look for when they are first asked: where nothing is hidden they are not.
+    rules: &'r Rules,
     payload: &'p [u8],
     /// Where nothing that is needed begins, as far as known: from a place that was asked for to where one does.
     without_need: Option<Range<usize>>,
@@ -98,13 +98,13 @@ pub struct Sieve<'r, 'p> {
 }
 
 impl<'r, 'p> Sieve<'r, 'p> {
-    pub(super) fn new(needs: Option<&'r Needs>, payload: &'p [u8]) -> Self {
-        Self { needs, payload, without_need: None, without_colon: None }
+    pub(super) fn new(rules: &'r Rules, payload: &'p [u8]) -> Self {
+        Self { rules, payload, without_need: None, without_colon: None }
     }
 
     /// Whether a credential may stand in a range of the payload.
     pub fn may_hold(&mut self, range: Range<usize>) -> bool {
-        let (Some(needs), payload) = (self.needs, self.payload) else { return true };
+        let (Some(needs), payload) = (self.rules.needs(), self.payload) else { return true };
         let need = |from: usize| needs.find(payload, from);
         let colon = |from: usize| {
             let mut colons = memchr::memchr_iter(b':', payload.get(from..)?).map(|at| from + at);

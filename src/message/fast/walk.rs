@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::{
     base::{Limits, secret::Sieve},
-    message::{IdValue, MAX_DEPTH, ids::widened, json, wkt},
+    message::{IdValue, MAX_DEPTH, ids::widened, json, wire, wkt},
     schema::{Kind, Schema, TypeId, is_secret_name},
 };
 
@@ -482,24 +482,10 @@ pub(super) fn branch(table: &Table, payload: &[u8]) -> Option<Option<u16>> {
     (at == end && table.form == Form::Object).then_some(branch)
 }
 
-/// Most varints are one byte long.
+/// As [`wire::varint`] reads it: why it cannot be read is for the tolerant lane to tell.
 #[inline(always)]
 fn varint(payload: &[u8], at: usize, end: usize) -> Option<(u64, usize)> {
-    match payload.get(at..end)?.first()? {
-        byte if *byte < 0x80 => Some((u64::from(*byte), at + 1)),
-        _ => long_varint(payload, at, end),
-    }
-}
-
-fn long_varint(payload: &[u8], at: usize, end: usize) -> Option<(u64, usize)> {
-    let mut value = 0;
-    for (i, byte) in payload.get(at..end)?.iter().enumerate().take(10) {
-        value |= u64::from(byte & 0x7f) << (7 * i);
-        if *byte < 0x80 {
-            return (i < 9 || *byte <= 1).then_some((value, at + i + 1));
-        }
-    }
-    None
+    wire::varint(payload, at, end).ok()
 }
 
 /// Whether a value is its kind's default.
