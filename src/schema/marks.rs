@@ -44,7 +44,8 @@ impl Schema {
     /// Marks the types that can hold a marked one, at any depth, through fields and what `more` adds.
     pub fn mark_holders(&self, marks: &mut [bool], more: impl Iterator<Item = (TypeId, TypeId)>) {
         let mut holders: Vec<Vec<TypeId>> = vec![Vec::new(); self.types.len()];
-        let held = (0..self.types.len() as u32).map(TypeId).flat_map(|ty| self.held(ty).map(move |i| (ty, i)));
+        let held =
+            (0..self.types.len() as u32).map(TypeId).flat_map(|ty| self.held(ty).map(move |i| (ty, i)));
         for (holder, inner) in held.chain(more) {
             if let Some(list) = holders.get_mut(inner.0 as usize) {
                 list.push(holder);

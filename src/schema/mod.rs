@@ -166,11 +166,7 @@ impl Schema {
     }
 
     /// The fields of a name in all types below a package or type but entries of maps, in the order of the types.
-    pub fn fields_named<'a>(
-        &'a self,
-        scope: &'a str,
-        name: &'a str,
-    ) -> impl Iterator<Item = FieldId> + 'a {
+    pub fn fields_named<'a>(&'a self, scope: &'a str, name: &'a str) -> impl Iterator<Item = FieldId> + 'a {
         let inside = move |slot: &TypeSlot| {
             !slot.map_entry && slot.name.strip_prefix(scope).is_some_and(|rest| rest.starts_with('.'))
         };

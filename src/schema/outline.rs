@@ -104,7 +104,8 @@ impl FileOutline<'_> {
 
     /// Whether two files say the same, whatever they are called.
     pub fn says_as(&self, other: &Self) -> bool {
-        let said = |file: &Self| Parts(file.raw).filter(|(tag, _)| matches!(tag, 2 | 4..=7)).collect::<Vec<_>>();
+        let said =
+            |file: &Self| Parts(file.raw).filter(|(tag, _)| matches!(tag, 2 | 4..=7)).collect::<Vec<_>>();
         said(self) == said(other)
     }
 }

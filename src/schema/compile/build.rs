@@ -98,14 +98,16 @@ fn field(
         16 => Kind::Sfixed64,
         17 => Kind::Sint32,
         18 => Kind::Sint64,
-        0 | TYPE_GROUP | TYPE_MESSAGE | 14 => match (schema.names.resolve(scope, &proto.type_name), proto.r#type) {
-            (Some(Symbol::Message(ty)), 0 | TYPE_GROUP | TYPE_MESSAGE) => Kind::Message(ty),
-            (Some(Symbol::Enum(id)), 0 | 14) => Kind::Enum(id),
-            (Some(_), _) => {
-                return Err(fault(format!("{} is not of the kind that is declared", proto.type_name)));
+        0 | TYPE_GROUP | TYPE_MESSAGE | 14 => {
+            match (schema.names.resolve(scope, &proto.type_name), proto.r#type) {
+                (Some(Symbol::Message(ty)), 0 | TYPE_GROUP | TYPE_MESSAGE) => Kind::Message(ty),
+                (Some(Symbol::Enum(id)), 0 | 14) => Kind::Enum(id),
+                (Some(_), _) => {
+                    return Err(fault(format!("{} is not of the kind that is declared", proto.type_name)));
+                }
+                (None, _) => return Err(unresolved(file, &join(scope, &proto.name), &proto.type_name)),
             }
-            (None, _) => return Err(unresolved(file, &join(scope, &proto.name), &proto.type_name)),
-        },
+        }
         other => return Err(fault(format!("field type {other} is not known"))),
     };
     let options = proto.options.as_ref();
@@ -124,7 +126,8 @@ fn field(
     } else {
         Presence::Explicit
     };
-    let is_map = many && kind.message().and_then(|ty| schema.types.get(ty.0 as usize)).is_some_and(|t| t.makes_map);
+    let is_map =
+        many && kind.message().and_then(|ty| schema.types.get(ty.0 as usize)).is_some_and(|t| t.makes_map);
     let packable = !matches!(kind, Kind::String | Kind::Bytes | Kind::Message(_));
     let packed = options.and_then(|o| o.packed).unwrap_or(features.repeated == features::PACKED);
     let secret = options.is_some_and(|o| o.debug_redact)
