@@ -34,6 +34,15 @@ use super::{Config, Expand, Job};
 /// Longest buffer that is kept for the next frame.
 const MAX_SPARE: usize = 1 << 20;
 
+/// A JSON message in wire format.
+#[derive(Clone, Debug)]
+pub struct Wired {
+    /// `None` where it is no JSON at all.
+    wire: Option<Bytes>,
+    /// What does not fit its type.
+    findings: Vec<Finding>,
+}
+
 /// What a worker keeps between frames.
 #[derive(Default)]
 pub struct Worker {
@@ -91,13 +100,18 @@ impl Worker {
 
     /// The message of a frame in wire format, for whoever only looks into it.
     pub fn wire(&mut self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> Bytes {
+        self.wired(config, frame, ty).0
+    }
+
+    /// The same, and how it came about where the message is JSON: it need not be read again.
+    pub fn wired(&mut self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> (Bytes, Option<Wired>) {
         let (payload, _) = self.payload(config, frame, &mut Vec::new());
-        let json = is_json(frame, &payload);
         match ty {
-            Some(ty) if json => {
-                self.wire_of_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default().into()
+            Some(ty) if is_json(frame, &payload) => {
+                let wired = self.wire_of_json(&config.schema, ty, &payload);
+                (wired.wire.clone().unwrap_or_default(), Some(wired))
             }
-            _ => payload,
+            _ => (payload, None),
         }
     }
 
@@ -246,10 +260,15 @@ impl Worker {
             return;
         };
         let wire = if json {
-            match self.wire_of_json(&config.schema, ty, &payload, findings) {
+            let wired = match &job.wired {
+                Some(wired) => wired.clone(),
+                None => self.wire_of_json(&config.schema, ty, &payload),
+            };
+            findings.extend(wired.findings);
+            match wired.wire {
                 Some(wire) => {
                     decoded.wire_length = Some(wire.len() as u64);
-                    Bytes::from(wire)
+                    wire
                 }
                 None => {
                     decoded.message_type = Some(Arc::from(&*config.schema.ty(ty).name));
@@ -414,17 +433,12 @@ impl Worker {
         }
     }
 
-    /// The wire format of a JSON message; what does not fit is a finding each, `None` where it is no JSON at all.
-    fn wire_of_json(
-        &mut self,
-        schema: &Schema,
-        ty: TypeId,
-        payload: &[u8],
-        findings: &mut Vec<Finding>,
-    ) -> Option<Vec<u8>> {
+    /// The wire format of a JSON message.
+    fn wire_of_json(&mut self, schema: &Schema, ty: TypeId, payload: &[u8]) -> Wired {
+        let mut findings = Vec::new();
         let Ok(text) = std::str::from_utf8(payload) else {
             findings.push(Finding::new(Code::JsonMalformed, "expected JSON, found bytes that are not UTF-8"));
-            return None;
+            return Wired { wire: None, findings };
         };
         self.wire.clear();
         let errors = message::json_in::encode(schema, ty, text, Default::default(), &mut self.wire);
@@ -437,7 +451,7 @@ impl Worker {
             findings.push(finding);
         }
         let hopeless = self.wire.is_empty() && errors.iter().any(|e| e.path.is_empty());
-        (!hopeless).then(|| self.wire.clone())
+        Wired { wire: (!hopeless).then(|| Bytes::copy_from_slice(&self.wire)), findings }
     }
 }
 

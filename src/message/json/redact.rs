@@ -355,9 +355,7 @@ mod tests {
     fn what_lacks_the_first_field_would_not_have_been_clean() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("t.proto"), PROTO).unwrap();
-        let mut schema =
-            load(&Sources { roots: vec![dir.path().into()], ..Sources::default() }).unwrap().schema;
-        schema.settle();
+        let schema = load(&Sources { roots: vec![dir.path().into()], ..Sources::default() }).unwrap().schema;
         let ty = schema.type_by_name("demo.v1.Page").unwrap();
         let mut state = 7u64;
         let mut roll = |sides: u64| {

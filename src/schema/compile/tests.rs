@@ -1,10 +1,8 @@
-use prost::Message;
-
 use super::super::{
     Cardinality, Kind, Presence,
     descriptor::{
-        EnumOptions, EnumValueDescriptorProto, FeatureSet, FieldOptions, FileDescriptorSet, FileOptions,
-        MessageOptions, OneofDescriptorProto,
+        DescriptorProto, EnumDescriptorProto, EnumOptions, EnumValueDescriptorProto, FeatureSet,
+        FieldDescriptorProto, FieldOptions, FileOptions, MessageOptions, OneofDescriptorProto,
     },
     features,
 };
