@@ -14,9 +14,9 @@ use prost::Message;
 
 use super::{
     Error, Method, Schema, TypeId,
-    descriptor::{FileDescriptorProto, FileDescriptorSet, ServiceDescriptorProto, decode_set},
+    descriptor::{FileDescriptorProto, FileDescriptorSet, decode_set},
     hash::NameMap,
-    outline::{ExtensionOutline, FieldOutline, FileOutline},
+    outline::{self, ExtensionOutline, FieldOutline, FileOutline},
     plan::{EnumId, short},
     secrets,
     slots::{EnumSlot, Extension, Methods, ServiceSlot, TypeSlot},
@@ -204,15 +204,13 @@ pub(super) fn methods(schema: &Schema) -> Result<Methods, Error> {
     let mut out = Methods::default();
     for slot in &schema.services {
         let file = schema.file(slot.file);
-        let service = ServiceDescriptorProto::decode(slot.raw.clone())
-            .map_err(|e| Error::new(file, format!("is not a descriptor set: {e}")))?;
-        for method in &service.method {
+        for method in outline::methods(&slot.raw) {
             let message = |name: &str| {
                 let found = schema.names.message(&slot.name, name);
-                found.ok_or_else(|| unresolved(file, &join(&slot.name, &method.name), name))
+                found.ok_or_else(|| unresolved(file, &join(&slot.name, method.name), name))
             };
-            let (input, output) = (message(&method.input_type)?, message(&method.output_type)?);
-            let name: Arc<str> = format!("{}/{}", slot.name, method.name).into();
+            let (input, output) = (message(method.input_type)?, message(method.output_type)?);
+            let name: Arc<str> = [&*slot.name, "/", method.name].concat().into();
             out.by_name.insert(name.clone(), out.all.len() as u32);
             out.all.push(Method {
                 name: (*name).into(),

@@ -174,6 +174,14 @@ impl Schema {
         named.filter(move |field| self.types.get(field.ty.0 as usize).is_some_and(inside))
     }
 
+    /// The fields of a type by number, each with its name and the message that it holds: what is known of all
+    /// types at once, without a plan.
+    pub fn outlined(&self, ty: TypeId) -> impl Iterator<Item = (FieldId, &str, Option<TypeId>)> {
+        let slot = self.types.get(ty.0 as usize);
+        let fields = slot.into_iter().flat_map(|slot| self.sketches.of(&slot.fields)).zip(0..);
+        fields.map(move |(field, index)| (FieldId { ty, index }, self.sketches.name(field), field.inner))
+    }
+
     /// The plan of a field.
     pub fn field_plan(&self, field: FieldId) -> Option<&FieldPlan> {
         self.ty(field.ty).field(field.index)

@@ -215,6 +215,34 @@ fn field(raw: &[u8]) -> FieldOutline<'_> {
     out
 }
 
+/// One RPC.
+#[derive(Default)]
+pub(super) struct MethodOutline<'a> {
+    pub name: &'a str,
+    pub input_type: &'a str,
+    pub output_type: &'a str,
+    pub client_streaming: bool,
+    pub server_streaming: bool,
+}
+
+/// The RPCs of a `ServiceDescriptorProto`.
+pub(super) fn methods(raw: &[u8]) -> impl Iterator<Item = MethodOutline<'_>> {
+    Parts(raw).filter(|(tag, _)| *tag == 2).map(|(_, method)| {
+        let mut out = MethodOutline::default();
+        for (tag, part) in Parts(method.bytes()) {
+            match tag {
+                1 => out.name = part.text(),
+                2 => out.input_type = part.text(),
+                3 => out.output_type = part.text(),
+                5 => out.client_streaming = part.number() != 0,
+                6 => out.server_streaming = part.number() != 0,
+                _ => {}
+            }
+        }
+        out
+    })
+}
+
 /// The name that any descriptor begins with.
 fn name(raw: &[u8]) -> &str {
     Parts(raw).find(|(tag, _)| *tag == 1).map_or("", |(_, part)| part.text())

@@ -1,6 +1,8 @@
 //! Which fields are credentials by their name.
 //! Never knows a protocol: whole words that are credentials anywhere.
 
+use std::borrow::Cow;
+
 /// Names that are a credential as a whole or as the last words of a longer name.
 const NAMES: &[&str] = &[
     "access_key",
@@ -42,12 +44,35 @@ const NAMES: &[&str] = &[
     "webhook_secret",
 ];
 
+/// The last words of [`NAMES`]: nearly all names are passed over by theirs.
+const LAST_WORDS: &[&str] = &[
+    "apikey",
+    "authorization",
+    "bearer",
+    "cookie",
+    "credential",
+    "header",
+    "id",
+    "jwt",
+    "key",
+    "passphrase",
+    "passwd",
+    "password",
+    "secret",
+    "string",
+    "token",
+    "tokens",
+];
+
 /// Whether a field of this name holds a credential: one of [`NAMES`], alone or after `_`.
 pub fn is_secret_name(name: &str) -> bool {
-    let name = snake_case(name);
-    NAMES.iter().any(|known| {
-        name.strip_suffix(known).is_some_and(|before| before.is_empty() || before.ends_with('_'))
-    })
+    let is_snake = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    let name = if is_snake { Cow::Borrowed(name) } else { Cow::Owned(snake_case(name)) };
+    let last = name.rsplit('_').next().unwrap_or_default();
+    LAST_WORDS.contains(&last)
+        && NAMES.iter().any(|known| {
+            name.strip_suffix(known).is_some_and(|before| before.is_empty() || before.ends_with('_'))
+        })
 }
 
 /// `HTTPServer2Name` → `http_server2_name`; snake_case stays as it is.
@@ -95,6 +120,13 @@ mod tests {
         {
             check(name, false);
         }
+    }
+
+    #[test]
+    fn no_name_is_passed_over() {
+        let last: Vec<_> = NAMES.iter().filter_map(|name| name.rsplit('_').next()).collect();
+        assert!(last.iter().all(|word| LAST_WORDS.contains(word)));
+        assert!(LAST_WORDS.iter().all(|word| last.contains(word)));
     }
 
     #[test]

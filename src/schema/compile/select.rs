@@ -3,12 +3,9 @@
 
 use std::collections::HashSet;
 
-use prost::Message;
-
 use crate::schema::{
     Error,
-    descriptor::ServiceDescriptorProto,
-    outline::{FileOutline, outline},
+    outline::{FileOutline, methods, outline},
 };
 
 use super::{Layer, Names};
@@ -71,8 +68,7 @@ fn references(file: &FileOutline<'_>) -> Vec<String> {
     let mut all: Vec<String> =
         fields.chain(file.extensions.iter().map(|e| e.extendee)).map(str::to_owned).collect();
     for (_, raw) in &file.services {
-        let methods = ServiceDescriptorProto::decode(*raw).map(|s| s.method).unwrap_or_default();
-        all.extend(methods.into_iter().flat_map(|m| [m.input_type, m.output_type]));
+        all.extend(methods(raw).flat_map(|m| [m.input_type.to_owned(), m.output_type.to_owned()]));
     }
     all.iter().filter_map(|name| name.strip_prefix('.')).map(str::to_owned).collect()
 }
