@@ -3,7 +3,9 @@
 
 mod ids;
 mod tunnel;
+mod wanted;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,7 +16,7 @@ use crate::base::{Code, Finding, Space};
 use crate::frame;
 use crate::message::{self, JsonOptions, Tree, fast};
 use crate::pdu::{Frame, Role};
-use crate::query::{Filter, Stage};
+use crate::query::Stage;
 use crate::schema::{Schema, TypeId};
 use crate::session::digest::{self, Carried};
 use crate::session::status;
@@ -26,7 +28,7 @@ use ids::{counts_absent, owned};
 pub use ids::ids_of;
 pub use tunnel::carried_bytes;
 
-use super::filter::{self, Seen};
+use super::filter;
 use super::joins::Id;
 use super::typing::is_json;
 use super::{Config, Expand, Job};
@@ -65,6 +67,8 @@ pub struct Worker {
     /// What the carrier of the last frame says beside what it carries.
     carried: Option<Carried>,
     canonical: Vec<u8>,
+    /// What a filter is shown of a frame before it is decoded.
+    early: Decoded,
     unwanted: bool,
 }
 
@@ -113,50 +117,6 @@ impl Worker {
             }
             _ => (payload, None),
         }
-    }
-
-    /// Decodes a frame that the filter wants; `None` where it does not.
-    pub fn decode_wanted(&mut self, config: &Config, job: &Job) -> Option<Decoded> {
-        match &config.filter {
-            Some(filter) => self.decode_passing(config, job, filter),
-            None => Some(self.decode(config, job)),
-        }
-    }
-
-    /// Decodes a frame that a filter lets through; `None` where it does not.
-    pub fn decode_passing(&mut self, config: &Config, job: &Job, filter: &Filter) -> Option<Decoded> {
-        let early = filter::decide(config, filter, job, &Decoded::default(), Stage::Frame);
-        if early == Some(false) {
-            return None;
-        }
-        let decoded = self.decode(config, job);
-        if self.unwanted {
-            return None;
-        }
-        let wanted = early.unwrap_or_else(|| {
-            let canonical = self.canonical(config, &decoded);
-            let item = job.item(config, &decoded);
-            filter.matches(&config.schema, &Seen::new(&item, canonical))
-        });
-        wanted.then_some(decoded)
-    }
-
-    /// The message of the frame just decoded in the form that filters are about, where it was written in another.
-    fn canonical(&mut self, config: &Config, decoded: &Decoded) -> Option<&[u8]> {
-        let other = config.json_names || config.emit_defaults || config.expand == Expand::All;
-        if !other || decoded.ty.is_none() {
-            return None;
-        }
-        let options = JsonOptions {
-            json_names: false,
-            emit_defaults: false,
-            expand: message::Expand::None,
-            ..options(config)
-        };
-        self.canonical.clear();
-        let (tree, out) = (&self.tree, &mut self.canonical);
-        message::json::write(&config.schema, tree, &decoded.payload, &options, out, &mut Vec::new());
-        Some(&self.canonical)
     }
 
     /// Decodes a frame.
@@ -286,19 +246,9 @@ impl Worker {
         } else {
             payload
         };
-        let carries = job.joined.inner.is_some() && config.expand != Expand::None;
-        if let (Some(filter), false) = (&config.filter, carries)
-            && let Some(branch) = self.branch(config, ty, &wire)
-        {
-            // What the filter does not want by its kind alone is looked into no further.
-            let early = Decoded {
-                ty: Some(ty),
-                message_type: Some(self.type_name(config, ty)),
-                kind: branch.map(|branch| kind(config, ty, branch)),
-                wire_length: decoded.wire_length,
-                ..Decoded::default()
-            };
-            self.unwanted = filter::decide(config, filter, job, &early, Stage::Kind) == Some(false);
+        let carries = wanted::carries(config, job);
+        if let (Some(filter), false) = (&config.filter, carries) {
+            self.unwanted = self.refuses_kind(config, job, filter, ty, &wire, decoded.wire_length);
             if self.unwanted {
                 return;
             }
@@ -380,7 +330,8 @@ impl Worker {
     ) {
         decoded.ty = Some(ty);
         decoded.message_type = Some(self.type_name(config, ty));
-        decoded.kind = message::kind(&config.schema, &self.tree).map(|branch| kind(config, ty, branch));
+        let branch = message::kind(&config.schema, &self.tree);
+        decoded.kind = branch.map(|branch| kind(config, ty, branch).into_owned());
         if let Some(filter) = &config.filter {
             self.unwanted = filter::decide(config, filter, job, decoded, Stage::Kind) == Some(false);
             if self.unwanted {
@@ -389,12 +340,6 @@ impl Worker {
         }
         message::json::write(&config.schema, &self.tree, &wire, options, &mut decoded.message, findings);
         decoded.payload = wire;
-    }
-
-    /// The branch that is set in a message, where a look at its outermost fields tells.
-    fn branch<'s>(&self, config: &'s Config, ty: TypeId, wire: &[u8]) -> Option<Option<&'s str>> {
-        let branch = fast::branch(&config.schema, self.tables.as_deref()?, ty, wire)?;
-        Some(branch_name(&config.schema, ty, branch))
     }
 
     /// Fills in kind, type, message and ids of a regular message; false where it is none.
@@ -414,7 +359,7 @@ impl Worker {
             return false;
         };
         let branch = branch_name(schema, ty, branch);
-        decoded.kind = branch.map(|branch| kind(config, ty, branch));
+        decoded.kind = branch.map(|branch| kind(config, ty, branch).into_owned());
         decoded.ty = Some(ty);
         decoded.message_type = Some(self.type_name(config, ty));
         let counts = |id: &fast::FastId<'_>| !id.absent || counts_absent(config, id.namespace);
@@ -477,14 +422,14 @@ fn branch_name(schema: &Schema, ty: TypeId, branch: Option<u16>) -> Option<&str>
 }
 
 /// What a message is called by the branch that is set in it.
-fn kind(config: &Config, ty: TypeId, branch: &str) -> String {
+fn kind<'b>(config: &Config, ty: TypeId, branch: &'b str) -> Cow<'b, str> {
     match branch {
         // Kinds of frames that are no messages: a branch of that name carries its oneof's.
         "end_stream" | "trailers" | "error" => {
             let oneof = config.schema.ty(ty).oneofs.first().map_or("", |o| &o.name);
-            format!("{oneof}.{branch}")
+            format!("{oneof}.{branch}").into()
         }
-        branch => branch.to_owned(),
+        branch => branch.into(),
     }
 }
 

@@ -174,6 +174,13 @@ impl Schema {
         named.filter(move |field| self.types.get(field.ty.0 as usize).is_some_and(inside))
     }
 
+    /// The types of a short name, and those with a field of the name.
+    pub fn types_with<'a>(&'a self, name: &'a str) -> impl Iterator<Item = TypeId> + 'a {
+        let called = self.types.iter().zip(0..).filter(move |(slot, _)| plan::short(&slot.name) == name);
+        let fields = self.sketches.named(&self.types, name);
+        called.map(|(_, number)| TypeId(number)).chain(fields.map(|field| field.ty))
+    }
+
     /// The fields of a type by number, each with its name and the message that it holds: what is known of all
     /// types at once, without a plan.
     pub fn outlined(&self, ty: TypeId) -> impl Iterator<Item = (FieldId, &str, Option<TypeId>)> {
