@@ -41,7 +41,6 @@ pub fn compile(rules: &Rules, mode: Mode<'_>, schema: &mut Schema, plan: &mut Pl
     compiler.secrets(&rules.secret);
     compiler.timely(rules);
     let error = compiler.error;
-    schema.settle();
     plan.matcher.settle(schema);
     error.map_or(Ok(()), Err)
 }
@@ -271,7 +270,15 @@ impl Compiler<'_, '_> {
             let secrets = self.schema.secrets_mut();
             secrets.add(&rule.header, &rule.query, &rule.path, &rule.json_key);
             for pattern in &rule.pattern {
-                if let Err(error) = self.schema.secrets_mut().add_pattern(pattern) {
+                // What is built in is known to be right: a test adds it as an operator's.
+                let added = match self.mode {
+                    Mode::Lenient => {
+                        self.schema.secrets_mut().add_known(pattern);
+                        Ok(())
+                    }
+                    Mode::Strict { .. } => self.schema.secrets_mut().add_pattern(pattern),
+                };
+                if let Err(error) = added {
                     self.refuse(pattern, format!("no pattern: {error}"));
                 }
             }

@@ -35,3 +35,17 @@ pub fn parse(file: &str, text: &str) -> Result<Rules, Error> {
     Rules::decode(message.encode_to_vec().as_slice())
         .map_err(|error| Error::at(file, text, 0..0, error.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::secret;
+
+    #[test]
+    fn what_is_built_in_holds_patterns() {
+        let rules = builtin();
+        let mut patterns = rules.secret.iter().flat_map(|rule| &rule.pattern).peekable();
+        assert!(patterns.peek().is_some());
+        patterns.for_each(|p| assert_eq!(secret::Rules::default().add_pattern(p), Ok(()), "{p}"));
+    }
+}

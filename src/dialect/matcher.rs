@@ -25,12 +25,10 @@ pub struct Matcher {
     roots: HashMap<TypeId, u32>,
     anywhere: HashMap<FieldId, Vec<Role>>,
     zeros: HashMap<TypeId, Vec<(u16, u16)>>,
-    /// By type: 1 it has fields that count at any depth, 2 it can hold such a type.
-    types: Vec<u8>,
+    /// By type: whether it has fields that count at any depth, and whether it can hold such a type.
+    has: Vec<bool>,
+    reaches: Vec<bool>,
 }
-
-const HAS: u8 = 1;
-const REACHES: u8 = 2;
 
 impl Matcher {
     /// Adds a role of a place. Call [`Matcher::settle`] after the last.
@@ -91,28 +89,16 @@ impl Matcher {
     pub(super) fn settle(&mut self, schema: &Schema) {
         let blob =
             |n: Option<u16>| n.and_then(|n| schema.nested(n)).is_some_and(|n| n.encoding == Encoding::Blob);
-        self.types = schema
-            .types()
-            .map(|(ty, plan)| {
-                let named = |index| self.anywhere.contains_key(&FieldId { ty, index });
-                let blobs = plan.fields.iter().any(|f| blob(f.annotation.nested));
-                let has = blobs || self.zeros.contains_key(&ty) || (0..plan.fields.len() as u16).any(named);
-                if has { HAS | REACHES } else { 0 }
-            })
-            .collect();
-        loop {
-            let mut changed = false;
-            for (ty, plan) in schema.types() {
-                let reaches = |ty: TypeId| self.types.get(ty.0 as usize).is_some_and(|t| t & REACHES != 0);
-                if !reaches(ty) && plan.fields.iter().filter_map(|f| f.kind.message()).any(reaches) {
-                    self.types[ty.0 as usize] |= REACHES;
-                    changed = true;
-                }
-            }
-            if !changed {
-                return;
+        let blobs = schema.annotated().filter(|(_, a)| blob(a.nested)).map(|(field, _)| field.ty);
+        let named = self.anywhere.keys().map(|field| field.ty);
+        self.has = vec![false; schema.types().len()];
+        for ty in blobs.chain(named).chain(self.zeros.keys().copied()) {
+            if let Some(has) = self.has.get_mut(ty.0 as usize) {
+                *has = true;
             }
         }
+        self.reaches.clone_from(&self.has);
+        schema.mark_holders(&mut self.reaches, std::iter::empty());
     }
 
     /// Types that paths start at, by number.
@@ -161,7 +147,7 @@ impl Matcher {
 
     /// Roles of a field at any depth.
     pub fn anywhere(&self, field: FieldId) -> &[Role] {
-        if !self.is(field.ty, HAS) {
+        if !self.has(field.ty) {
             return &[];
         }
         self.anywhere.get(&field).map_or(&[], Vec::as_slice)
@@ -176,16 +162,12 @@ impl Matcher {
 
     /// Whether a field of the type itself counts at any depth.
     pub fn has(&self, ty: TypeId) -> bool {
-        self.is(ty, HAS)
+        self.has.get(ty.0 as usize) == Some(&true)
     }
 
     /// Whether a message of the type, or one inside it, has a field that counts at any depth.
     pub fn reaches(&self, ty: TypeId) -> bool {
-        self.is(ty, REACHES)
-    }
-
-    fn is(&self, ty: TypeId, bit: u8) -> bool {
-        self.types.get(ty.0 as usize).is_some_and(|t| t & bit != 0)
+        self.reaches.get(ty.0 as usize) == Some(&true)
     }
 
     fn step(&mut self) -> u32 {

@@ -42,12 +42,7 @@ fn anywhere(schema: &Schema, name: &str) -> Vec<Place> {
         return vec![place(field)];
     }
     let Some((package, field)) = name.split_once(".*.") else { return Vec::new() };
-    let inside = |full: &str| full.strip_prefix(package).is_some_and(|rest| rest.starts_with('.'));
-    let counts = |field: &FieldId| {
-        let plan = schema.ty(field.ty);
-        inside(&plan.name) && !plan.map_entry
-    };
-    schema.fields_named(field).filter(counts).map(place).collect()
+    schema.fields_named(package, field).map(place).collect()
 }
 
 fn map_keys(schema: &Schema, name: &str) -> Vec<Place> {
@@ -67,16 +62,11 @@ fn walk(
     out: &mut Vec<Place>,
 ) {
     let Some((step, rest)) = steps.split_first() else { return };
-    let plan = schema.ty(ty);
-    let indices: Vec<u16> = match *step {
-        "*" => (0..plan.fields.len() as u16).collect(),
-        name => plan.field_by_name(name).into_iter().collect(),
-    };
-    for index in indices {
-        path.push(index);
+    for (field, _, inner) in schema.outlined(ty).filter(|(_, name, _)| [name, "*"].contains(step)) {
+        path.push(field.index);
         if rest.is_empty() {
-            out.push(Place { root: Some(root), path: path.clone(), field: FieldId { ty, index } });
-        } else if let Some(inner) = plan.field(index).and_then(|f| f.kind.message()) {
+            out.push(Place { root: Some(root), path: path.clone(), field });
+        } else if let Some(inner) = inner {
             walk(schema, root, inner, rest, path, out);
         }
         path.pop();

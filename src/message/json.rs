@@ -164,7 +164,7 @@ impl<'a> Writer<'a, '_> {
         }
         if !found.rest.is_empty() {
             self.key("$rest", first);
-            self.rest(plan.reaches_secret, &found.rest);
+            self.rest(schema.reaches_secret(ty), &found.rest);
         }
     }
 

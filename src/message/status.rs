@@ -66,7 +66,7 @@ fn decode_detail(
         json::write(schema, &tree, bytes, options, &mut json, findings);
         let doubtful = [Code::SecretRedacted, Code::ProtoUnknownField];
         let doubts = |f: &Finding| f.severity == crate::base::Severity::Error || doubtful.contains(&f.code);
-        is_plain = !schema.ty(ty).reaches_secret && !findings.iter().skip(known).any(doubts);
+        is_plain = !schema.reaches_secret(ty) && !findings.iter().skip(known).any(doubts);
         if let Ok(decoded) = serde_json::from_slice(&json) {
             detail.insert("decoded".to_owned(), decoded);
         }

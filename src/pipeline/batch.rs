@@ -394,8 +394,13 @@ impl Driver<'_> {
         let (config, scout) = (self.config, &mut self.scout);
         let mut typed =
             self.typer.resolve(config, &frame, &mut || scout.payload(config, &frame, &mut Vec::new()).0);
-        let payload =
-            self.joins.wants(config, &frame, typed.ty).then(|| scout.wire(config, &frame, typed.ty));
+        let (payload, wired) = match self.joins.wants(config, &frame, typed.ty) {
+            true => {
+                let (payload, wired) = scout.wired(config, &frame, typed.ty);
+                (Some(payload), wired)
+            }
+            false => (None, None),
+        };
         let joined = self.joins.observe(config, &frame, typed.ty, payload.as_deref(), ids);
         let mut frame = frame;
         if self.joins.filled() {
@@ -416,7 +421,8 @@ impl Driver<'_> {
         self.number += 1;
         self.queued += 1;
         let timed = timed && self.timed;
-        let job = Job { number: self.number, capture: name.clone(), frame, typed, joined, clock, timed };
+        let job =
+            Job { number: self.number, capture: name.clone(), frame, typed, joined, clock, timed, wired };
         match self.chunks.last_mut().filter(|chunk| chunk.jobs.len() < CHUNK) {
             Some(chunk) => chunk.jobs.push(job),
             None => {

@@ -76,8 +76,7 @@ fn names(config: &Config) -> BTreeSet<String> {
 
 /// Fields of the messages that a path leads to.
 fn fields(schema: &Schema, path: &str) -> BTreeSet<String> {
-    let mut types: HashSet<TypeId> =
-        schema.types().filter(|(_, t)| t.root && t.known.is_none()).map(|(ty, _)| ty).collect();
+    let mut types: HashSet<TypeId> = schema.roots().filter(|ty| schema.ty(*ty).known.is_none()).collect();
     for step in path.split('.').skip(1) {
         let step = step.split('[').next().unwrap_or(step);
         types = match step {

@@ -3,7 +3,9 @@
 
 mod ids;
 mod tunnel;
+mod wanted;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,7 +16,7 @@ use crate::base::{Code, Finding, Space};
 use crate::frame;
 use crate::message::{self, JsonOptions, Tree, fast};
 use crate::pdu::{Frame, Role};
-use crate::query::{Filter, Stage};
+use crate::query::Stage;
 use crate::schema::{Schema, TypeId};
 use crate::session::digest::{self, Carried};
 use crate::session::status;
@@ -26,13 +28,22 @@ use ids::{counts_absent, owned};
 pub use ids::ids_of;
 pub use tunnel::carried_bytes;
 
-use super::filter::{self, Seen};
+use super::filter;
 use super::joins::Id;
 use super::typing::is_json;
 use super::{Config, Expand, Job};
 
 /// Longest buffer that is kept for the next frame.
 const MAX_SPARE: usize = 1 << 20;
+
+/// A JSON message in wire format.
+#[derive(Clone, Debug)]
+pub struct Wired {
+    /// `None` where it is no JSON at all.
+    wire: Option<Bytes>,
+    /// What does not fit its type.
+    findings: Vec<Finding>,
+}
 
 /// What a worker keeps between frames.
 #[derive(Default)]
@@ -56,6 +67,8 @@ pub struct Worker {
     /// What the carrier of the last frame says beside what it carries.
     carried: Option<Carried>,
     canonical: Vec<u8>,
+    /// What a filter is shown of a frame before it is decoded.
+    early: Decoded,
     unwanted: bool,
 }
 
@@ -91,58 +104,19 @@ impl Worker {
 
     /// The message of a frame in wire format, for whoever only looks into it.
     pub fn wire(&mut self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> Bytes {
+        self.wired(config, frame, ty).0
+    }
+
+    /// The same, and how it came about where the message is JSON: it need not be read again.
+    pub fn wired(&mut self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> (Bytes, Option<Wired>) {
         let (payload, _) = self.payload(config, frame, &mut Vec::new());
-        let json = is_json(frame, &payload);
         match ty {
-            Some(ty) if json => {
-                self.wire_of_json(&config.schema, ty, &payload, &mut Vec::new()).unwrap_or_default().into()
+            Some(ty) if is_json(frame, &payload) => {
+                let wired = self.wire_of_json(&config.schema, ty, &payload);
+                (wired.wire.clone().unwrap_or_default(), Some(wired))
             }
-            _ => payload,
+            _ => (payload, None),
         }
-    }
-
-    /// Decodes a frame that the filter wants; `None` where it does not.
-    pub fn decode_wanted(&mut self, config: &Config, job: &Job) -> Option<Decoded> {
-        match &config.filter {
-            Some(filter) => self.decode_passing(config, job, filter),
-            None => Some(self.decode(config, job)),
-        }
-    }
-
-    /// Decodes a frame that a filter lets through; `None` where it does not.
-    pub fn decode_passing(&mut self, config: &Config, job: &Job, filter: &Filter) -> Option<Decoded> {
-        let early = filter::decide(config, filter, job, &Decoded::default(), Stage::Frame);
-        if early == Some(false) {
-            return None;
-        }
-        let decoded = self.decode(config, job);
-        if self.unwanted {
-            return None;
-        }
-        let wanted = early.unwrap_or_else(|| {
-            let canonical = self.canonical(config, &decoded);
-            let item = job.item(config, &decoded);
-            filter.matches(&config.schema, &Seen::new(&item, canonical))
-        });
-        wanted.then_some(decoded)
-    }
-
-    /// The message of the frame just decoded in the form that filters are about, where it was written in another.
-    fn canonical(&mut self, config: &Config, decoded: &Decoded) -> Option<&[u8]> {
-        let other = config.json_names || config.emit_defaults || config.expand == Expand::All;
-        if !other || decoded.ty.is_none() {
-            return None;
-        }
-        let options = JsonOptions {
-            json_names: false,
-            emit_defaults: false,
-            expand: message::Expand::None,
-            ..options(config)
-        };
-        self.canonical.clear();
-        let (tree, out) = (&self.tree, &mut self.canonical);
-        message::json::write(&config.schema, tree, &decoded.payload, &options, out, &mut Vec::new());
-        Some(&self.canonical)
     }
 
     /// Decodes a frame.
@@ -246,10 +220,15 @@ impl Worker {
             return;
         };
         let wire = if json {
-            match self.wire_of_json(&config.schema, ty, &payload, findings) {
+            let wired = match &job.wired {
+                Some(wired) => wired.clone(),
+                None => self.wire_of_json(&config.schema, ty, &payload),
+            };
+            findings.extend(wired.findings);
+            match wired.wire {
                 Some(wire) => {
                     decoded.wire_length = Some(wire.len() as u64);
-                    Bytes::from(wire)
+                    wire
                 }
                 None => {
                     decoded.message_type = Some(Arc::from(&*config.schema.ty(ty).name));
@@ -267,19 +246,9 @@ impl Worker {
         } else {
             payload
         };
-        let carries = job.joined.inner.is_some() && config.expand != Expand::None;
-        if let (Some(filter), false) = (&config.filter, carries)
-            && let Some(branch) = self.branch(config, ty, &wire)
-        {
-            // What the filter does not want by its kind alone is looked into no further.
-            let early = Decoded {
-                ty: Some(ty),
-                message_type: Some(self.type_name(config, ty)),
-                kind: branch.map(|branch| kind(config, ty, branch)),
-                wire_length: decoded.wire_length,
-                ..Decoded::default()
-            };
-            self.unwanted = filter::decide(config, filter, job, &early, Stage::Kind) == Some(false);
+        let carries = wanted::carries(config, job);
+        if let (Some(filter), false) = (&config.filter, carries) {
+            self.unwanted = self.refuses_kind(config, job, filter, ty, &wire, decoded.wire_length);
             if self.unwanted {
                 return;
             }
@@ -361,7 +330,8 @@ impl Worker {
     ) {
         decoded.ty = Some(ty);
         decoded.message_type = Some(self.type_name(config, ty));
-        decoded.kind = message::kind(&config.schema, &self.tree).map(|branch| kind(config, ty, branch));
+        let branch = message::kind(&config.schema, &self.tree);
+        decoded.kind = branch.map(|branch| kind(config, ty, branch).into_owned());
         if let Some(filter) = &config.filter {
             self.unwanted = filter::decide(config, filter, job, decoded, Stage::Kind) == Some(false);
             if self.unwanted {
@@ -370,12 +340,6 @@ impl Worker {
         }
         message::json::write(&config.schema, &self.tree, &wire, options, &mut decoded.message, findings);
         decoded.payload = wire;
-    }
-
-    /// The branch that is set in a message, where a look at its outermost fields tells.
-    fn branch<'s>(&self, config: &'s Config, ty: TypeId, wire: &[u8]) -> Option<Option<&'s str>> {
-        let branch = fast::branch(&config.schema, self.tables.as_deref()?, ty, wire)?;
-        Some(branch_name(&config.schema, ty, branch))
     }
 
     /// Fills in kind, type, message and ids of a regular message; false where it is none.
@@ -395,7 +359,7 @@ impl Worker {
             return false;
         };
         let branch = branch_name(schema, ty, branch);
-        decoded.kind = branch.map(|branch| kind(config, ty, branch));
+        decoded.kind = branch.map(|branch| kind(config, ty, branch).into_owned());
         decoded.ty = Some(ty);
         decoded.message_type = Some(self.type_name(config, ty));
         let counts = |id: &fast::FastId<'_>| !id.absent || counts_absent(config, id.namespace);
@@ -414,17 +378,12 @@ impl Worker {
         }
     }
 
-    /// The wire format of a JSON message; what does not fit is a finding each, `None` where it is no JSON at all.
-    fn wire_of_json(
-        &mut self,
-        schema: &Schema,
-        ty: TypeId,
-        payload: &[u8],
-        findings: &mut Vec<Finding>,
-    ) -> Option<Vec<u8>> {
+    /// The wire format of a JSON message.
+    fn wire_of_json(&mut self, schema: &Schema, ty: TypeId, payload: &[u8]) -> Wired {
+        let mut findings = Vec::new();
         let Ok(text) = std::str::from_utf8(payload) else {
             findings.push(Finding::new(Code::JsonMalformed, "expected JSON, found bytes that are not UTF-8"));
-            return None;
+            return Wired { wire: None, findings };
         };
         self.wire.clear();
         let errors = message::json_in::encode(schema, ty, text, Default::default(), &mut self.wire);
@@ -437,7 +396,7 @@ impl Worker {
             findings.push(finding);
         }
         let hopeless = self.wire.is_empty() && errors.iter().any(|e| e.path.is_empty());
-        (!hopeless).then(|| self.wire.clone())
+        Wired { wire: (!hopeless).then(|| Bytes::copy_from_slice(&self.wire)), findings }
     }
 }
 
@@ -463,14 +422,14 @@ fn branch_name(schema: &Schema, ty: TypeId, branch: Option<u16>) -> Option<&str>
 }
 
 /// What a message is called by the branch that is set in it.
-fn kind(config: &Config, ty: TypeId, branch: &str) -> String {
+fn kind<'b>(config: &Config, ty: TypeId, branch: &'b str) -> Cow<'b, str> {
     match branch {
         // Kinds of frames that are no messages: a branch of that name carries its oneof's.
         "end_stream" | "trailers" | "error" => {
             let oneof = config.schema.ty(ty).oneofs.first().map_or("", |o| &o.name);
-            format!("{oneof}.{branch}")
+            format!("{oneof}.{branch}").into()
         }
-        branch => branch.to_owned(),
+        branch => branch.into(),
     }
 }
 

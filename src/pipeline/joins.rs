@@ -1,7 +1,7 @@
 //! Calls that share an id: which ids a frame has from its call, and what a carried message is.
 //! Never renders; looks only into the messages whose type can name a call.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use crate::message::{self, Tree};
@@ -61,17 +61,12 @@ impl Joins {
     /// What can be joined under a configuration.
     pub fn new(config: &Config) -> Self {
         let whole = |id: u16| config.plan.namespaces.get(usize::from(id)).is_some_and(|n| n.whole_exchange);
-        let names_directly = |ty: TypeId| {
-            let plan = config.schema.ty(ty);
-            plan.ids.iter().filter_map(|i| plan.field(*i)?.annotation.id).any(whole)
-        };
-        let naming = config
-            .schema
-            .types()
-            .map(|(ty, plan)| {
-                let inside = plan.fields.iter().filter_map(|f| f.kind.message());
-                names_directly(ty) || inside.into_iter().any(names_directly)
-            })
+        let schema = &config.schema;
+        let named = schema.annotated().filter(|(_, a)| a.id.is_some_and(whole)).map(|(field, _)| field.ty);
+        let directly: HashSet<TypeId> = named.collect();
+        let types = (0..schema.types().len() as u32).map(TypeId);
+        let naming = types
+            .map(|ty| directly.contains(&ty) || schema.held(ty).any(|inner| directly.contains(&inner)))
             .collect();
         let namespaces = config.plan.namespaces.iter().enumerate();
         let spreading = namespaces.filter(|(_, n)| n.spreads.is_some()).map(|(i, _)| i as u16).collect();

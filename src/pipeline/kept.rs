@@ -276,6 +276,7 @@ impl Kept {
             },
             clock: (self.first, before),
             timed: entry.timed,
+            wired: None,
         })
     }
 }
@@ -314,7 +315,8 @@ mod tests {
             findings: Vec::new(),
         };
         let (typed, joined) = (Typed::default(), Joined::default());
-        Job { number, capture: "x".into(), frame, typed, joined, clock: (None, None), timed: true }
+        let clock = (None, None);
+        Job { number, capture: "x".into(), frame, typed, joined, clock, timed: true, wired: None }
     }
 
     const SEEN: Seen = Seen { kind: 0, class: Class::Plain, severity: None, stage: None };

@@ -18,6 +18,8 @@ use super::Config;
 pub struct LoggedCalls {
     /// By connection, stream, RPC and ids: call number; by side: frames so far and body offset.
     calls: HashMap<CallKey, (u64, [(u32, u64); 2])>,
+    /// By type: the only RPC that takes its messages.
+    takers: HashMap<TypeId, Option<Box<str>>>,
 }
 
 type CallKey = (Option<u32>, Option<u32>, Option<String>, Vec<(String, String)>);
@@ -38,10 +40,11 @@ impl LoggedCalls {
         logged: Logged,
         next_call: &mut dyn FnMut() -> u64,
     ) -> Vec<LoggedFrame> {
-        match &logged.body {
+        let mut logged = logged;
+        match std::mem::take(&mut logged.body) {
             LoggedBody::None => Vec::new(),
             LoggedBody::Named(members) => self.named(config, &logged, members, next_call),
-            _ => self.one(config, logged, next_call).into_iter().collect(),
+            body => self.one(config, logged, body, next_call).into_iter().collect(),
         }
     }
 
@@ -50,41 +53,48 @@ impl LoggedCalls {
         &mut self,
         config: &Config,
         logged: &Logged,
-        members: &[(String, String)],
+        members: Vec<(String, String)>,
         next_call: &mut dyn FnMut() -> u64,
     ) -> Vec<LoggedFrame> {
-        let known =
-            |(name, json): &(String, String)| Some((config.schema.type_by_snake_name(name)?, json.clone()));
-        let mut known: Vec<(TypeId, String)> = members.iter().filter_map(known).collect();
+        let known = |(name, json): (String, String)| Some((config.schema.type_by_snake_name(&name)?, json));
+        let mut known: Vec<(TypeId, String)> = members.into_iter().filter_map(known).collect();
         if known.iter().any(|(ty, _)| config.plan.tunnel(*ty).is_some()) {
             known.retain(|(ty, _)| config.plan.tunnel(*ty).is_some());
         }
         let mut out = Vec::new();
         for (ty, json) in known {
             let mut one = logged.clone();
-            one.body = LoggedBody::Json(json);
             one.message_type = Some(config.schema.ty(ty).name.to_string());
-            let mut takers = config.schema.methods().iter().filter(|m| m.input == ty);
-            if let (None, Some(method), None) = (&one.rpc, takers.next(), takers.next()) {
-                one.rpc = Some(method.name.to_string());
+            if let (None, Some(rpc)) = (&one.rpc, self.only_taker(config, ty)) {
+                one.rpc = Some(rpc.into());
                 one.side = one.side.or(Some(Side::Request));
             }
-            out.extend(self.one(config, one, next_call));
+            out.extend(self.one(config, one, LoggedBody::Json(json), next_call));
         }
         out
+    }
+
+    /// The RPC that takes messages of a type, where it is the only one.
+    fn only_taker(&mut self, config: &Config, ty: TypeId) -> Option<&str> {
+        let taker = self.takers.entry(ty).or_insert_with(|| {
+            let mut takers = config.schema.methods().iter().filter(|m| m.input == ty);
+            takers.next().filter(|_| takers.next().is_none()).map(|method| method.name.clone())
+        });
+        taker.as_deref()
     }
 
     fn one(
         &mut self,
         config: &Config,
         logged: Logged,
+        body: LoggedBody,
         next_call: &mut dyn FnMut() -> u64,
     ) -> Option<LoggedFrame> {
         let side = logged.side.unwrap_or(Side::Response);
         let method = logged.rpc.as_deref().and_then(|rpc| config.schema.method(rpc));
         let by_method = method.map(|m| if side == Side::Request { m.input } else { m.output });
         let ty = logged.message_type.as_deref().and_then(|n| config.schema.type_by_name(n)).or(by_method);
-        let (payload, decoded) = match logged.body {
+        let (payload, decoded) = match body {
             LoggedBody::Payload(bytes) => (bytes, false),
             LoggedBody::Json(text) => (Bytes::from(text), true),
             LoggedBody::Fields(text) => (fields(config, ty?, &text, &logged.ids)?, true),
@@ -98,8 +108,13 @@ impl LoggedCalls {
         let (index, offset) = sides[side as usize];
         let length = logged.length.unwrap_or(payload.len() as u64);
         sides[side as usize] = (index.saturating_add(1), offset.saturating_add(length).saturating_add(5));
-        if self.calls.len() < config.limits.max_calls || self.calls.contains_key(&key) {
-            self.calls.insert(key, (call, sides));
+        let full = self.calls.len() >= config.limits.max_calls;
+        match self.calls.get_mut(&key) {
+            Some(known) => *known = (call, sides),
+            None if full => {}
+            None => {
+                self.calls.insert(key, (call, sides));
+            }
         }
         let flags = logged.flags;
         let ends = logged.end_stream || flags.is_some_and(|f| f & 0x02 != 0);

@@ -109,6 +109,8 @@ pub struct Job {
     pub clock: (Option<Timestamp>, Option<Timestamp>),
     /// Whether its time is its own, and not that of a whole body.
     pub timed: bool,
+    /// Its message in wire format, where it is JSON and was looked into.
+    pub wired: Option<decode::Wired>,
 }
 
 impl Job {

@@ -114,6 +114,7 @@ pub enum Field {
 #[derive(Clone, Debug)]
 pub struct Filter {
     root: check::Test,
+    begins: Stage,
     needs: Stage,
 }
 
@@ -122,9 +123,17 @@ impl Filter {
     pub fn new(text: &str, names: Names<'_>) -> Result<Self, Error> {
         let parsed = parse::parse(text)?;
         let root = check::check(&parsed, names)?;
-        let mut needs = Stage::Frame;
-        root.each_leaf(&mut |leaf| needs = needs.max(leaf.stage));
-        Ok(Self { root, needs })
+        let (mut begins, mut needs) = (None, Stage::Frame);
+        root.each_leaf(&mut |leaf| {
+            begins = Some(begins.map_or(leaf.stage, |stage: Stage| stage.min(leaf.stage)));
+            needs = needs.max(leaf.stage);
+        });
+        Ok(Self { root, begins: begins.unwrap_or(Stage::Frame), needs })
+    }
+
+    /// The stage before which the filter cannot be decided whatever the frame.
+    pub fn begins(&self) -> Stage {
+        self.begins
     }
 
     /// The stage at which the filter can be decided whatever the frame.

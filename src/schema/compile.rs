@@ -4,44 +4,97 @@
 mod build;
 mod select;
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
+
+use bytes::Bytes;
+use prost::Message;
 
 use super::{
     Error, Method, Schema, TypeId,
-    descriptor::{
-        DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto, decode_set,
-    },
-    features::Features,
+    descriptor::{FileDescriptorProto, FileDescriptorSet, decode_set},
     hash::NameMap,
-    plan::EnumId,
+    outline::{self, ExtensionOutline, FieldOutline, FileOutline},
+    plan::{EnumId, short},
     secrets,
+    slots::{EnumSlot, Extension, Methods, ServiceSlot, TypeSlot},
 };
+
+use select::Chosen;
+
+pub(super) use build::{enum_plan, plan};
 
 /// Descriptors of the well-known types, made by build.rs.
 const WELL_KNOWN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/well_known.binpb"));
 
 /// Files of one standing. What an earlier layer defines, a later one must not define again.
+#[derive(Clone)]
 pub(super) struct Layer {
-    /// The files, in any order.
-    pub files: Vec<FileDescriptorProto>,
+    /// A `FileDescriptorSet`, as a mirror (`descriptor`) or protox writes it.
+    pub set: Bytes,
     /// Whether a clash or a broken reference is an error; else the file is left out.
-    pub strict: bool,
+    strict: bool,
+    /// Whether all its types have been planned before, without an error.
+    checked: bool,
+}
+
+impl Layer {
+    /// Files that may hold anything.
+    pub fn unchecked(files: Vec<FileDescriptorProto>) -> Self {
+        // Written anew, so that the outline sees every part whole and in its place.
+        Self { set: FileDescriptorSet { file: files }.encode_to_vec().into(), strict: true, checked: false }
+    }
+
+    /// What was compiled without an error in an earlier run.
+    pub fn kept(set: Bytes) -> Self {
+        Self { set, strict: true, checked: true }
+    }
+
+    /// What is built in, and gives way to all else.
+    pub fn builtin(set: &'static [u8]) -> Self {
+        Self { set: Bytes::from_static(set), strict: false, checked: true }
+    }
+
+    /// The files themselves.
+    pub fn files(&self) -> Result<Vec<FileDescriptorProto>, Error> {
+        decode_set("schema", &self.set)
+    }
 }
 
 /// What a full name stands for.
-#[derive(Clone, Copy)]
-enum Symbol {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Symbol {
     Message(TypeId),
     Enum(EnumId),
+    Service,
 }
 
-/// Every name that is defined, while compiling.
-#[derive(Default)]
-struct Names {
-    symbols: NameMap<Arc<str>, Symbol>,
+/// Every name that is defined.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Names {
+    pub symbols: NameMap<Arc<str>, Symbol>,
+    types: u32,
+    enums: u32,
 }
 
 impl Names {
+    /// Numbers what a file defines, after what is there.
+    fn define(&mut self, file: &FileOutline<'_>) {
+        for message in &file.messages {
+            self.symbols.insert(message.name.clone(), Symbol::Message(TypeId(self.types)));
+            self.types += 1;
+        }
+        for item in &file.enums {
+            self.symbols.insert(item.name.clone(), Symbol::Enum(EnumId(self.enums)));
+            self.enums += 1;
+        }
+        for (name, _) in &file.services {
+            self.symbols.insert(name.clone(), Symbol::Service);
+        }
+    }
+
     /// Resolves a reference made in `scope` (a full name): innermost scope first.
     fn resolve(&self, scope: &str, name: &str) -> Option<Symbol> {
         if let Some(full) = name.strip_prefix('.') {
@@ -59,139 +112,107 @@ impl Names {
             scope = scope.rsplit_once('.').map_or("", |(outer, _)| outer);
         }
     }
-}
 
-/// A message on its way into a plan.
-struct Pending<'a> {
-    file: &'a FileDescriptorProto,
-    proto: &'a DescriptorProto,
-    name: Arc<str>,
-    features: Features,
+    /// The same, of a message.
+    pub fn message(&self, scope: &str, name: &str) -> Option<TypeId> {
+        match self.resolve(scope, name)? {
+            Symbol::Message(ty) => Some(ty),
+            _ => None,
+        }
+    }
 }
 
 /// Compiles layers, the first of which has the first word; the well-known types come last.
 pub(super) fn compile(mut layers: Vec<Layer>) -> Result<Schema, Error> {
-    layers.push(Layer { files: decode_set("well-known types", WELL_KNOWN)?, strict: false });
-    let well_known_layer = layers.len() - 1;
-    let chosen = select::select(layers)?;
-    let mut names = Names::default();
-    let mut pending = Vec::new();
-    let mut enums = Vec::new();
-    let mut own = 0;
-    for (layer, file) in &chosen {
-        let edition = Features::of_file(&file.syntax, file.edition).ok_or_else(|| {
-            let said = match file.edition {
-                0 => format!("syntax {:?}", file.syntax),
-                n => format!("edition number {n}"),
-            };
-            Error::new(&file.name, format!("{said} is not known"))
-                .help("proto2, proto3 and the editions 2023 and 2024 are read")
-        })?;
-        let features = edition.with(file.options.as_ref().and_then(|o| o.features.as_ref()));
-        for message in &file.message_type {
-            collect(file, message, &file.package, features, &mut names, &mut pending, &mut enums);
+    layers.push(Layer::builtin(WELL_KNOWN));
+    let (chosen, names) = select::select(&layers)?;
+    let mut extensions = extensions(&chosen, &names)?;
+    let mut schema = Schema { names, ..Schema::default() };
+    schema.types.reserve(schema.names.types as usize);
+    for (number, Chosen { layer, file, .. }) in (0..).zip(&chosen) {
+        for message in &file.messages {
+            let fields = file.fields.get(message.fields.clone()).unwrap_or_default();
+            let added = extensions.remove(&TypeId(schema.types.len() as u32)).unwrap_or_default();
+            let single = |n| fields.iter().any(|f| f.number == n && !f.repeated);
+            schema.types.push(TypeSlot {
+                name: message.name.clone(),
+                file: number,
+                raw: layer.set.slice_ref(message.raw),
+                features: message.features,
+                map_entry: message.map_entry,
+                makes_map: message.map_entry && single(1) && single(2),
+                fields: schema.sketches.add(&message.name, fields, &added, &schema.names),
+                extensions: added.into_iter().map(|(_, extension)| extension).collect(),
+                plan: OnceLock::new(),
+            });
         }
-        for proto in &file.enum_type {
-            collect_enum(proto, &file.package, features, &mut names, &mut enums);
-        }
-        if *layer != well_known_layer {
-            own = pending.len();
-        }
-    }
-    let mut schema = Schema { own, ..Schema::default() };
-    for item in &pending {
-        schema.types.push(build::plan(item, &names)?);
-    }
-    schema.enums = enums;
-    for (_, file) in &chosen {
-        extend(file, &names, &mut schema)?;
-        services(file, &names, &mut schema)?;
-    }
-    build::finish(&mut schema)?;
-    for (name, symbol) in names.symbols {
-        match symbol {
-            Symbol::Message(ty) => drop(schema.type_names.insert(name, ty)),
-            Symbol::Enum(id) => drop(schema.enum_names.insert(name, id)),
+        schema.enums.extend(file.enums.iter().map(|item| EnumSlot {
+            name: item.name.clone(),
+            raw: layer.set.slice_ref(item.raw),
+            features: item.features,
+            plan: OnceLock::new(),
+        }));
+        schema.services.extend(file.services.iter().map(|(name, raw)| ServiceSlot {
+            name: name.clone(),
+            file: number,
+            raw: layer.set.slice_ref(raw),
+        }));
+        schema.files.push(file.name.into());
+        if *layer.set != *WELL_KNOWN {
+            schema.own = schema.types.len();
         }
     }
-    schema.settle();
+    let is_checked = |file: u32| chosen.get(file as usize).is_none_or(|c| c.layer.checked);
+    if !chosen.iter().all(|c| c.layer.checked) {
+        check(&schema, is_checked)?;
+    }
     Ok(schema)
 }
 
-fn collect<'a>(
-    file: &'a FileDescriptorProto,
-    proto: &'a DescriptorProto,
-    scope: &str,
-    features: Features,
-    names: &mut Names,
-    pending: &mut Vec<Pending<'a>>,
-    enums: &mut Vec<super::EnumPlan>,
-) {
-    let features = features.with(proto.options.as_ref().and_then(|o| o.features.as_ref()));
-    let name: Arc<str> = join(scope, &proto.name).into();
-    names.symbols.insert(name.clone(), Symbol::Message(TypeId(pending.len() as u32)));
-    pending.push(Pending { file, proto, name: name.clone(), features });
-    for nested in &proto.nested_type {
-        collect(file, nested, &name, features, names, pending, enums);
-    }
-    for nested in &proto.enum_type {
-        collect_enum(nested, &name, features, names, enums);
-    }
-}
-
-fn collect_enum(
-    proto: &EnumDescriptorProto,
-    scope: &str,
-    features: Features,
-    names: &mut Names,
-    enums: &mut Vec<super::EnumPlan>,
-) {
-    let name: Arc<str> = join(scope, &proto.name).into();
-    names.symbols.insert(name.clone(), Symbol::Enum(EnumId(enums.len() as u32)));
-    enums.push(build::enum_plan(proto, &name, features));
-}
-
-/// Adds the extensions of a file to the types that they extend.
-fn extend(file: &FileDescriptorProto, names: &Names, schema: &mut Schema) -> Result<(), Error> {
-    let features = Features::of_file(&file.syntax, file.edition).map_or_else(
-        || Features { presence: 1, enum_type: 1, repeated: 1, utf8: 2, message: 1 },
-        |f| f.with(file.options.as_ref().and_then(|o| o.features.as_ref())),
-    );
-    let mut todo: Vec<(String, Features, &[FieldDescriptorProto], &[DescriptorProto])> =
-        vec![(file.package.clone(), features, &file.extension, &file.message_type)];
-    while let Some((scope, features, extensions, messages)) = todo.pop() {
-        for proto in extensions {
-            let Some(Symbol::Message(ty)) = names.resolve(&scope, &proto.extendee) else {
-                return Err(unresolved(file, &join(&scope, &proto.name), &proto.extendee));
+/// What files add to messages, by message.
+fn extensions<'a>(
+    chosen: &[Chosen<'a>],
+    names: &Names,
+) -> Result<HashMap<TypeId, Vec<(FieldOutline<'a>, Extension)>>, Error> {
+    let mut found: HashMap<_, Vec<_>> = HashMap::new();
+    for (number, Chosen { layer, file, .. }) in (0..).zip(chosen) {
+        for ExtensionOutline { scope, extendee, field, raw, features } in &file.extensions {
+            let Some(ty) = names.message(scope, extendee) else {
+                return Err(unresolved(file.name, &join(scope, field.name), extendee));
             };
-            let mut field = build::field(file, proto, &scope, features, names)?;
-            field.name = format!("[{}]", join(&scope, &proto.name)).into();
-            field.json_name = field.name.clone();
-            if let Some(plan) = schema.types.get_mut(ty.0 as usize) {
-                plan.fields.push(field);
-            }
-        }
-        for message in messages {
-            let features = features.with(message.options.as_ref().and_then(|o| o.features.as_ref()));
-            let scope = join(&scope, &message.name);
-            todo.push((scope, features, &message.extension, &message.nested_type));
+            let (raw, scope) = (layer.set.slice_ref(raw), scope.clone());
+            let extension = Extension { file: number, scope, raw, features: *features };
+            found.entry(ty).or_default().push((*field, extension));
         }
     }
+    Ok(found)
+}
+
+/// Plans all that has not been planned before, for the sake of the errors.
+fn check(schema: &Schema, is_checked: impl Fn(u32) -> bool) -> Result<(), Error> {
+    for (slot, number) in schema.types.iter().zip(0..) {
+        if !is_checked(slot.file) || slot.extensions.iter().any(|e| !is_checked(e.file)) {
+            let _ = slot.plan.set(Box::new(plan(schema, TypeId(number))?));
+        }
+    }
+    let _ = schema.methods.set(methods(schema)?);
     Ok(())
 }
 
-fn services(file: &FileDescriptorProto, names: &Names, schema: &mut Schema) -> Result<(), Error> {
-    for service in &file.service {
-        let service_name = join(&file.package, &service.name);
-        for method in &service.method {
-            let message = |name: &str| match names.resolve(&service_name, name) {
-                Some(Symbol::Message(ty)) => Ok(ty),
-                _ => Err(unresolved(file, &join(&service_name, &method.name), name)),
+/// All RPCs.
+pub(super) fn methods(schema: &Schema) -> Result<Methods, Error> {
+    let mut out = Methods::default();
+    for slot in &schema.services {
+        let file = schema.file(slot.file);
+        for method in outline::methods(&slot.raw) {
+            let message = |name: &str| {
+                let found = schema.names.message(&slot.name, name);
+                found.ok_or_else(|| unresolved(file, &join(&slot.name, method.name), name))
             };
-            let (input, output) = (message(&method.input_type)?, message(&method.output_type)?);
-            let name: Arc<str> = format!("{service_name}/{}", method.name).into();
-            schema.method_names.insert(name.clone(), schema.methods.len() as u32);
-            schema.methods.push(Method {
+            let (input, output) = (message(method.input_type)?, message(method.output_type)?);
+            let name: Arc<str> = [&*slot.name, "/", method.name].concat().into();
+            out.by_name.insert(name.clone(), out.all.len() as u32);
+            out.all.push(Method {
                 name: (*name).into(),
                 input,
                 output,
@@ -200,7 +221,7 @@ fn services(file: &FileDescriptorProto, names: &Names, schema: &mut Schema) -> R
             });
         }
     }
-    Ok(())
+    Ok(out)
 }
 
 /// Types by the snake_case of their short name; nested types give way to others.
@@ -208,7 +229,7 @@ pub(super) fn snake_names(schema: &Schema) -> NameMap<Arc<str>, Option<TypeId>> 
     let mut names = NameMap::default();
     let own = schema.types.get(..schema.own).unwrap_or_default();
     let is_nested =
-        |name: &str| name.rsplit_once('.').is_some_and(|(outer, _)| schema.type_names.contains_key(outer));
+        |name: &str| name.rsplit_once('.').is_some_and(|(outer, _)| schema.type_by_name(outer).is_some());
     for nested in [false, true] {
         let mut found: NameMap<Arc<str>, Option<TypeId>> = NameMap::default();
         for (i, ty) in own.iter().enumerate() {
@@ -216,7 +237,7 @@ pub(super) fn snake_names(schema: &Schema) -> NameMap<Arc<str>, Option<TypeId>> 
                 continue;
             }
             found
-                .entry(secrets::snake_case(ty.short_name()).into())
+                .entry(secrets::snake_case(short(&ty.name)).into())
                 .and_modify(|e| *e = None)
                 .or_insert(Some(TypeId(i as u32)));
         }
@@ -227,12 +248,12 @@ pub(super) fn snake_names(schema: &Schema) -> NameMap<Arc<str>, Option<TypeId>> 
     names
 }
 
-fn unresolved(file: &FileDescriptorProto, user: &str, name: &str) -> Error {
-    Error::new(&file.name, format!("{user} refers to {name:?}, which no loaded file defines"))
+fn unresolved(file: &str, user: &str, name: &str) -> Error {
+    Error::new(file, format!("{user} refers to {name:?}, which no loaded file defines"))
         .help("a descriptor set needs its imports too: protoc --include_imports")
 }
 
-fn join(scope: &str, name: &str) -> String {
+pub(super) fn join(scope: &str, name: &str) -> String {
     if scope.is_empty() { name.to_owned() } else { [scope, ".", name].concat() }
 }
 

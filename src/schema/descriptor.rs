@@ -37,6 +37,13 @@ mirror! {
         #[prost(message, optional, tag = "7")] options: Option<MessageOptions>,
         #[prost(message, repeated, tag = "8")] oneof_decl: Vec<OneofDescriptorProto>,
     }
+    /// What a plan is made from: without what has a plan of its own.
+    MessageBody {
+        #[prost(string, tag = "1")] name: String,
+        #[prost(message, repeated, tag = "2")] field: Vec<FieldDescriptorProto>,
+        #[prost(message, optional, tag = "7")] options: Option<MessageOptions>,
+        #[prost(message, repeated, tag = "8")] oneof_decl: Vec<OneofDescriptorProto>,
+    }
     FieldDescriptorProto {
         #[prost(string, tag = "1")] name: String,
         #[prost(string, tag = "2")] extendee: String,
@@ -104,8 +111,11 @@ mirror! {
 /// `FieldDescriptorProto.Label`
 pub(super) const LABEL_REQUIRED: i32 = 2;
 pub(super) const LABEL_REPEATED: i32 = 3;
-/// `FieldDescriptorProto.Type.TYPE_GROUP`
+/// `FieldDescriptorProto.Type`
+pub(super) const TYPE_STRING: i32 = 9;
 pub(super) const TYPE_GROUP: i32 = 10;
+pub(super) const TYPE_MESSAGE: i32 = 11;
+pub(super) const TYPE_BYTES: i32 = 12;
 
 /// The files of a descriptor set.
 pub(super) fn decode_set(name: &str, bytes: &[u8]) -> Result<Vec<FileDescriptorProto>, Error> {

@@ -80,9 +80,11 @@ pub fn descriptor_set(sources: &Sources) -> Result<(Vec<u8>, Vec<Error>), Error>
     let mut warnings = Vec::new();
     let mut set = FileDescriptorSet::default();
     let mut names = HashSet::new();
-    for file in layers(sources, &mut warnings)?.into_iter().flat_map(|layer| layer.files) {
-        if names.insert(file.name.clone()) {
-            set.file.push(file);
+    for layer in layers(sources, &mut warnings)? {
+        for file in layer.files()? {
+            if names.insert(file.name.clone()) {
+                set.file.push(file);
+            }
         }
     }
     Ok((set.encode_to_vec(), warnings))
@@ -93,26 +95,27 @@ fn layers(sources: &Sources, warnings: &mut Vec<Error>) -> Result<Vec<Layer>, Er
     if !sources.roots.is_empty() || !sources.protos.is_empty() {
         let place = cache::place(sources);
         let kept = place.as_deref().and_then(cache::read);
-        let files = match kept {
-            Some(files) => files,
+        layers.push(match kept {
+            Some(set) => Layer::kept(set),
             None => {
-                let files = graph::compile(sources, warnings)?;
+                let layer = Layer::unchecked(graph::compile(sources, warnings)?);
                 // What there is to warn of has to be said each time.
-                if let (Some(place), true) = (place, warnings.is_empty()) {
-                    cache::write(&place, &files);
+                if let (Some(place), true) = (place, warnings.is_empty())
+                    && compile::compile(vec![layer.clone()]).is_ok()
+                {
+                    cache::write(&place, &layer.set);
                 }
-                files
+                layer
             }
-        };
-        layers.push(Layer { files, strict: true });
+        });
     }
     for path in &sources.descriptor_sets {
         let name = path.display().to_string();
         let bytes = read_file(path).map_err(|e| Error::new(&*name, e.to_string()))?;
-        layers.push(Layer { files: decode_set(&name, &bytes)?, strict: true });
+        layers.push(Layer::unchecked(decode_set(&name, &bytes)?));
     }
     if sources.builtin {
-        layers.push(Layer { files: decode_set("built-in schema", BUILTIN)?, strict: false });
+        layers.push(Layer::builtin(BUILTIN));
     }
     Ok(layers)
 }

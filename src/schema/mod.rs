@@ -1,4 +1,4 @@
-//! Schemas: descriptors compiled once to flat tables, looked up by number.
+//! Schemas: names indexed at once, descriptors compiled to flat tables when first asked for, looked up by number.
 //! Never reads a capture; an error here is the operator's, with its place.
 
 mod compare;
@@ -8,15 +8,23 @@ mod error;
 mod features;
 mod hash;
 mod load;
+mod marks;
+mod outline;
 mod plan;
 mod secrets;
+mod slots;
 
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock, OnceLock},
+};
 
 use crate::base::secret::Rules;
 use crate::base::text::nearest;
 
+use compile::{Names, Symbol};
 use hash::NameMap;
+use slots::{EnumSlot, Methods, ServiceSlot, Sketches, TypeSlot};
 
 pub use compare::{Change, Sort, compare};
 pub use error::{Details, Error};
@@ -30,27 +38,36 @@ pub use secrets::is_secret_name;
 /// Every type, enum and method that is loaded.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
-    types: Vec<TypePlan>,
-    enums: Vec<EnumPlan>,
-    methods: Vec<Method>,
-    nested: Vec<Nested>,
-    type_names: NameMap<Arc<str>, TypeId>,
-    enum_names: NameMap<Arc<str>, EnumId>,
-    method_names: NameMap<Arc<str>, u32>,
-    /// snake_case of the short name → type; `None` where several types share it. Made when first asked for.
+    names: Names,
+    types: Vec<TypeSlot>,
+    enums: Vec<EnumSlot>,
+    services: Vec<ServiceSlot>,
+    sketches: Sketches,
+    /// Names of the files, for errors.
+    files: Vec<Box<str>>,
+    /// Made when first asked for, as all below that is a `OnceLock`.
+    methods: OnceLock<Methods>,
+    /// snake_case of the short name → type; `None` where several types share it.
     snake_names: OnceLock<NameMap<Arc<str>, Option<TypeId>>>,
-    /// Hash of a field's name → the field, sorted. Made when first asked for.
-    fields_by_name: OnceLock<Box<[(u64, FieldId)]>>,
+    annotations: HashMap<TypeId, Annotations>,
+    nested: Vec<Nested>,
     /// What carriers carry, by the number in their annotation.
     carried: Vec<Vec<TypeId>>,
     /// What dialects say of secrets beside fields.
     secrets: Rules,
-    /// Roots in which a secret can lie, well-known types left out.
-    secret_roots: Vec<TypeId>,
-    /// Whether some field is annotated as an id.
-    has_ids: bool,
+    /// By type: whether a secret can lie in it.
+    reach_secrets: OnceLock<Vec<bool>>,
+    secret_roots: OnceLock<Vec<TypeId>>,
     /// How many of `types` are more than the well-known ones that are always there.
     own: usize,
+}
+
+/// What is known of a type's fields beyond their descriptors.
+#[derive(Clone, Debug, Default)]
+struct Annotations {
+    fields: Vec<(u16, Annotation)>,
+    /// Fields that are ids.
+    ids: Vec<u16>,
 }
 
 impl Schema {
@@ -59,14 +76,17 @@ impl Schema {
     pub fn from_sets(sets: &[(&str, &[u8])]) -> Result<Self, Error> {
         let mut layers = Vec::new();
         for (name, bytes) in sets {
-            layers.push(compile::Layer { files: descriptor::decode_set(name, bytes)?, strict: true });
+            layers.push(compile::Layer::unchecked(descriptor::decode_set(name, bytes)?));
         }
         compile::compile(layers)
     }
 
     /// The type of a full name; a leading dot is allowed.
     pub fn type_by_name(&self, name: &str) -> Option<TypeId> {
-        self.type_names.get(name.strip_prefix('.').unwrap_or(name)).copied()
+        match self.names.symbols.get(name.strip_prefix('.').unwrap_or(name))? {
+            Symbol::Message(ty) => Some(*ty),
+            _ => None,
+        }
     }
 
     /// The type whose short name is this in snake_case, if exactly one is.
@@ -86,63 +106,87 @@ impl Schema {
     /// The plan of a type. A [`TypeId`] of another schema gives some other or an empty plan.
     pub fn ty(&self, ty: TypeId) -> &TypePlan {
         static NONE: LazyLock<TypePlan> = LazyLock::new(TypePlan::empty);
-        self.types.get(ty.0 as usize).unwrap_or_else(|| &NONE)
+        let Some(slot) = self.types.get(ty.0 as usize) else { return &NONE };
+        slot.plan.get_or_init(|| {
+            // What can fail has been planned before, or was when it was kept.
+            let mut plan = compile::plan(self, ty).unwrap_or_else(|_| TypePlan::empty());
+            if let Some(known) = self.annotations.get(&ty) {
+                known.apply(&mut plan);
+            }
+            plan.into()
+        })
     }
 
-    /// All types, in the order of their ids.
+    /// All types, in the order of their ids. Plans each that it comes to.
     pub fn types(&self) -> impl ExactSizeIterator<Item = (TypeId, &TypePlan)> {
-        self.types.iter().enumerate().map(|(i, t)| (TypeId(i as u32), t))
+        (0..self.types.len() as u32).map(|i| (TypeId(i), self.ty(TypeId(i))))
     }
 
     /// The plan of an enum.
     pub fn enum_plan(&self, id: EnumId) -> Option<&EnumPlan> {
-        self.enums.get(id.0 as usize)
+        self.enums.get(id.0 as usize).map(EnumSlot::plan)
     }
 
     /// The enum of a full name.
     pub fn enum_by_name(&self, name: &str) -> Option<EnumId> {
-        self.enum_names.get(name.strip_prefix('.').unwrap_or(name)).copied()
+        match self.names.symbols.get(name.strip_prefix('.').unwrap_or(name))? {
+            Symbol::Enum(id) => Some(*id),
+            _ => None,
+        }
     }
 
     /// All enums.
     pub fn enums(&self) -> impl ExactSizeIterator<Item = (EnumId, &EnumPlan)> {
-        self.enums.iter().enumerate().map(|(i, e)| (EnumId(i as u32), e))
+        self.enums.iter().enumerate().map(|(i, slot)| (EnumId(i as u32), slot.plan()))
     }
 
     /// The RPC of a path, `package.Service/Method`.
     pub fn method(&self, path: &str) -> Option<&Method> {
-        self.methods.get(*self.method_names.get(path.strip_prefix('/').unwrap_or(path))? as usize)
+        let known = self.known_methods();
+        known.all.get(*known.by_name.get(path.strip_prefix('/').unwrap_or(path))? as usize)
     }
 
     /// All RPCs.
     pub fn methods(&self) -> &[Method] {
-        &self.methods
+        &self.known_methods().all
+    }
+
+    fn known_methods(&self) -> &Methods {
+        // What can fail has been resolved before, as plans have.
+        self.methods.get_or_init(|| compile::methods(self).unwrap_or_default())
     }
 
     /// A field by `package.Type.field`, or `package.Type.[full.extension]`.
     pub fn field(&self, path: &str) -> Option<FieldId> {
         let split = path.find(".[").or_else(|| path.rfind('.'))?;
         let ty = self.type_by_name(path.get(..split)?)?;
-        let index = self.ty(ty).field_by_name(path.get(split + 1..)?)?;
-        Some(FieldId { ty, index })
+        let (name, fields) = (path.get(split + 1..)?, &self.types.get(ty.0 as usize)?.fields);
+        let index = self.sketches.of(fields).iter().position(|s| self.sketches.name(s) == name)?;
+        Some(FieldId { ty, index: index as u16 })
     }
 
-    /// The fields of a name in all types, in the order of the types.
-    pub fn fields_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = FieldId> + 'a {
-        let index = self.fields_by_name.get_or_init(|| {
-            let fields = |(ty, plan): (TypeId, &'a TypePlan)| {
-                let each = plan.fields.iter().zip(0..);
-                each.map(move |(field, index)| (hash::hash(&field.name), FieldId { ty, index }))
-            };
-            let mut all: Vec<_> = self.types().flat_map(fields).collect();
-            all.sort_unstable_by_key(|(hash, field)| (*hash, field.ty.0, field.index));
-            all.into()
-        });
-        let wanted = hash::hash(name);
-        let from = index.partition_point(|(hash, _)| *hash < wanted);
-        let equal =
-            index.iter().skip(from).take_while(move |(hash, _)| *hash == wanted).map(|(_, field)| *field);
-        equal.filter(move |field| self.field_plan(*field).is_some_and(|plan| *plan.name == *name))
+    /// The fields of a name in all types below a package or type but entries of maps, in the order of the types.
+    pub fn fields_named<'a>(&'a self, scope: &'a str, name: &'a str) -> impl Iterator<Item = FieldId> + 'a {
+        let inside = move |slot: &TypeSlot| {
+            !slot.map_entry && slot.name.strip_prefix(scope).is_some_and(|rest| rest.starts_with('.'))
+        };
+        let named = self.sketches.named(&self.types, name);
+        named.filter(move |field| self.types.get(field.ty.0 as usize).is_some_and(inside))
+    }
+
+    /// The types of a short name, and those with a field of the name.
+    pub fn types_with<'a>(&'a self, name: &'a str) -> impl Iterator<Item = TypeId> + 'a {
+        let called = self.types.iter().zip(0..).filter(move |(slot, _)| plan::short(&slot.name) == name);
+        let fields = self.sketches.named(&self.types, name);
+        called.map(|(_, number)| TypeId(number)).chain(fields.map(|field| field.ty))
+    }
+
+    /// The fields of a type by number, each with its name and the message that it holds: what is known of all
+    /// types at once, without a plan.
+    pub fn outlined(&self, ty: TypeId) -> impl Iterator<Item = (FieldId, &str, Option<TypeId>)> {
+        let slot = self.types.get(ty.0 as usize);
+        let fields = slot.into_iter().flat_map(|slot| self.sketches.of(&slot.fields)).zip(0..);
+        fields.map(move |(field, index)| (FieldId { ty, index }, self.sketches.name(field), field.inner))
     }
 
     /// The plan of a field.
@@ -151,21 +195,27 @@ impl Schema {
     }
 
     /// Says what is known of a field beyond its descriptor. `secret` is only ever added to
-    /// what the general rules say. Call [`Schema::settle`] after the last one.
+    /// what the general rules say.
     pub fn annotate(&mut self, field: FieldId, annotation: Annotation) {
-        let Some(ty) = self.types.get_mut(field.ty.0 as usize) else { return };
-        let Some(plan) = ty.fields.get_mut(usize::from(field.index)) else { return };
-        let old = plan.annotation;
-        plan.annotation = Annotation {
-            secret: old.secret || annotation.secret,
-            id: annotation.id.or(old.id),
-            nested: annotation.nested.or(old.nested),
-            carrier: annotation.carrier.or(old.carrier),
-        };
-        if plan.annotation.id.is_some() && !ty.ids.contains(&field.index) {
-            ty.ids.push(field.index);
-            self.has_ids = true;
+        let Some(slot) = self.types.get_mut(field.ty.0 as usize) else { return };
+        if self.sketches.of(&slot.fields).get(usize::from(field.index)).is_none() {
+            return;
         }
+        let known = self.annotations.entry(field.ty).or_default();
+        known.add(field.index, annotation);
+        if let Some(plan) = slot.plan.get_mut() {
+            known.apply(plan);
+        }
+        (self.reach_secrets, self.secret_roots) = Default::default();
+    }
+
+    /// What is known of fields beyond their descriptors, in no order.
+    pub fn annotated(&self) -> impl Iterator<Item = (FieldId, Annotation)> {
+        let each = |(ty, known): (&TypeId, &'_ Annotations)| {
+            let ty = *ty;
+            known.fields.clone().into_iter().map(move |(index, a)| (FieldId { ty, index }, a))
+        };
+        self.annotations.iter().flat_map(each)
     }
 
     /// Declares a nested encoding; the number goes into [`Annotation::nested`].
@@ -208,25 +258,39 @@ impl Schema {
 
     /// Whether some field is annotated as an id.
     pub fn has_ids(&self) -> bool {
-        self.has_ids
-    }
-
-    /// Brings what follows from annotations up to date ([`TypePlan::reaches_secret`]).
-    pub fn settle(&mut self) {
-        secrets::settle(&mut self.types, &self.nested);
-        let own = self.types.iter().take(self.own).enumerate();
-        self.secret_roots =
-            own.filter(|(_, t)| t.root && t.reaches_secret).map(|(i, _)| TypeId(i as u32)).collect();
-    }
-
-    /// The roots ([`TypePlan::root`]) in which a secret can lie.
-    pub fn secret_roots(&self) -> &[TypeId] {
-        &self.secret_roots
+        self.annotations.values().any(|known| !known.ids.is_empty())
     }
 
     /// Whether nothing is loaded but the well-known types.
     pub fn is_empty(&self) -> bool {
         self.own == 0
+    }
+
+    fn file(&self, number: u32) -> &str {
+        self.files.get(number as usize).map_or("schema", |name| name)
+    }
+}
+
+impl Annotations {
+    fn add(&mut self, index: u16, new: Annotation) {
+        let at = self.fields.iter().position(|(known, _)| *known == index).unwrap_or_else(|| {
+            self.fields.push((index, Annotation::default()));
+            self.fields.len() - 1
+        });
+        let known = &mut self.fields[at].1;
+        *known = known.with(new);
+        if known.id.is_some() && !self.ids.contains(&index) {
+            self.ids.push(index);
+        }
+    }
+
+    fn apply(&self, plan: &mut TypePlan) {
+        for (index, annotation) in &self.fields {
+            if let Some(field) = plan.fields.get_mut(usize::from(*index)) {
+                field.annotation = field.annotation.with(*annotation);
+            }
+        }
+        plan.ids.clone_from(&self.ids);
     }
 }
 
@@ -239,8 +303,6 @@ impl TypePlan {
             known: None,
             map_entry: false,
             has_required: false,
-            root: false,
-            reaches_secret: false,
             ids: Vec::new(),
             dense: Box::default(),
             by_name: Box::default(),

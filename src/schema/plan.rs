@@ -125,6 +125,18 @@ pub struct Annotation {
     pub carrier: Option<u16>,
 }
 
+impl Annotation {
+    /// This and another, which has the last word but cannot make a secret public.
+    pub(super) fn with(self, new: Self) -> Self {
+        Self {
+            secret: self.secret || new.secret,
+            id: new.id.or(self.id),
+            nested: new.nested.or(self.nested),
+            carrier: new.carrier.or(self.carrier),
+        }
+    }
+}
+
 /// How a field's value is encoded once more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Encoding {
@@ -258,10 +270,6 @@ pub struct TypePlan {
     pub map_entry: bool,
     /// Whether some field is required.
     pub has_required: bool,
-    /// Whether a message of it can stand alone: an RPC takes or returns it, or no other type holds it.
-    pub root: bool,
-    /// Whether a secret can lie in it, at any depth; kept up to date by annotating.
-    pub reaches_secret: bool,
     /// Fields whose annotation has an id.
     pub ids: Vec<u16>,
     /// Number → place + 1, for numbers below 256.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use memchr::memmem;
-use regex::bytes::{Captures, Regex};
+use regex::bytes::{Captures, Regex, RegexBuilder};
 use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Hir, HirKind};
 
@@ -27,10 +27,18 @@ pub struct Rules {
     needs: OnceLock<Option<Needs>>,
 }
 
-/// A pattern, and what its matches must hold, where there is such a text.
+/// A pattern, compiled when a text may match it: most runs meet no such text.
 #[derive(Clone, Debug)]
 struct Pattern {
-    regex: Regex,
+    text: Box<str>,
+    shape: OnceLock<Shape>,
+    /// `None`: too large, or no pattern.
+    regex: OnceLock<Option<Regex>>,
+}
+
+/// What matches of a pattern must hold, where there is such a text.
+#[derive(Clone, Default, Debug)]
+struct Shape {
     /// One of these.
     needs: Vec<Vec<u8>>,
     /// All of these, one after the other.
@@ -41,22 +49,40 @@ impl Pattern {
     /// Shorter texts are everywhere: to look for them saves nothing.
     const SHORTEST: usize = 3;
 
-    fn new(regex: Regex) -> Self {
-        let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(regex.as_str()).ok();
-        let row = parsed.as_ref().map(row).unwrap_or_default();
-        let longest = || row.iter().max_by_key(|text| text.len()).filter(|text| text.len() >= Self::SHORTEST);
-        let needs = parsed.as_ref().and_then(beginnings).or_else(|| Some(vec![longest()?.clone()]));
-        let row = row.iter().map(|text| memmem::Finder::new(text).into_owned()).collect();
-        Self { regex, needs: needs.unwrap_or_default(), row }
+    fn new(text: &str) -> Self {
+        Self { text: text.into(), shape: OnceLock::new(), regex: OnceLock::new() }
+    }
+
+    fn regex(&self) -> Option<&Regex> {
+        self.regex.get_or_init(|| Regex::new(&self.text).ok()).as_ref()
+    }
+
+    fn shape(&self) -> &Shape {
+        self.shape.get_or_init(|| {
+            let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(&self.text);
+            // What does not parse matches nothing.
+            parsed.map_or_else(|_| Shape::default(), |hir| Shape::new(&hir))
+        })
     }
 
     /// False only where nothing can match.
     fn may_match(&self, bytes: &[u8]) -> bool {
         let mut rest = Some(bytes);
-        for text in &self.row {
+        for text in &self.shape().row {
             rest = rest.and_then(|rest| rest.get(text.find(rest)? + text.needle().len()..));
         }
         rest.is_some()
+    }
+}
+
+impl Shape {
+    fn new(hir: &Hir) -> Self {
+        let row = row(hir);
+        let longest =
+            || row.iter().max_by_key(|text| text.len()).filter(|text| text.len() >= Pattern::SHORTEST);
+        let needs = beginnings(hir).or_else(|| Some(vec![longest()?.clone()]));
+        let row = row.iter().map(|text| memmem::Finder::new(text).into_owned()).collect();
+        Self { needs: needs.unwrap_or_default(), row }
     }
 }
 
@@ -87,17 +113,21 @@ impl Rules {
             let names: Vec<String> = keys.iter().map(|key| regex::escape(key)).collect();
             let text = format!(r#""(?:{})"\s*:\s*"(?<secret>(?:[^"\\]|\\.)+)(?:"|\\?\z)"#, names.join("|"));
             // Escaped names and a fixed rest: it can only be too large.
-            self.patterns.extend(Regex::new(&format!("(?-u){text}")).ok().map(Pattern::new));
-            self.needs = OnceLock::new();
+            self.add_known(&format!("(?-u){text}"));
         }
     }
 
     /// Adds a pattern for values anywhere; where it has a group named `secret`, only that is hidden.
     pub fn add_pattern(&mut self, pattern: &str) -> Result<(), String> {
-        let built = regex::bytes::RegexBuilder::new(pattern).size_limit(1 << 20).build();
-        self.patterns.push(Pattern::new(built.map_err(|e| e.to_string())?));
-        self.needs = OnceLock::new();
+        RegexBuilder::new(pattern).size_limit(1 << 20).build().map_err(|e| e.to_string())?;
+        self.add_known(pattern);
         Ok(())
+    }
+
+    /// The same for a pattern that is known to be one.
+    pub fn add_known(&mut self, pattern: &str) {
+        self.patterns.push(Pattern::new(pattern));
+        self.needs = OnceLock::new();
     }
 
     /// Whether a header or trailer field's value is a credential; `name` in lower case.
@@ -135,7 +165,8 @@ impl Rules {
             };
             let so_far = masked.as_deref().unwrap_or(bytes);
             if pattern.may_match(so_far)
-                && let Some(new) = replaced(&pattern.regex, so_far, secret)
+                && let Some(regex) = pattern.regex()
+                && let Some(new) = replaced(regex, so_far, secret)
             {
                 masked = Some(new);
             }
@@ -151,10 +182,11 @@ impl Rules {
     /// What finds the texts that credentials need; `None` where some need nothing.
     pub(super) fn needs(&self) -> Option<&Needs> {
         let make = || {
-            if self.patterns.iter().any(|pattern| pattern.needs.is_empty()) {
+            if self.patterns.iter().any(|pattern| pattern.shape().needs.is_empty()) {
                 return None;
             }
-            let own = self.patterns.iter().flat_map(|pattern| pattern.needs.iter().map(Vec::as_slice));
+            let own =
+                self.patterns.iter().flat_map(|pattern| pattern.shape().needs.iter().map(Vec::as_slice));
             Needs::new(NEEDED.into_iter().chain(own))
         };
         self.needs.get_or_init(make).as_ref()
@@ -205,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_pattern_is_tried_where_all_its_texts_stand_in_their_order() {
-        let pattern = Pattern::new(Regex::new(r"[a-z]+://[^:]*:(?<secret>[^@]+)@").unwrap());
+        let pattern = Pattern::new(r"[a-z]+://[^:]*:(?<secret>[^@]+)@");
         assert!(pattern.may_match(b"a://b:c@"));
         for text in ["a://b:c", "a://b@c", "@a://b:", ":@a://"] {
             assert!(!pattern.may_match(text.as_bytes()), "{text}");
@@ -229,7 +261,7 @@ mod tests {
             let mut from = 0;
             for text in strings {
                 let masked = super::super::search(text.as_bytes()).is_some()
-                    || rules.patterns.iter().any(|pattern| pattern.regex.is_match(text.as_bytes()));
+                    || rules.patterns.iter().any(|p| p.regex().is_some_and(|r| r.is_match(text.as_bytes())));
                 let may_hold = sieve.may_hold(from..from + text.len());
                 assert!(may_hold || !masked, "{text:?}");
                 assert_eq!(rules.mask_text(text).is_some(), masked, "{text:?}");

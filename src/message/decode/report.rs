@@ -160,7 +160,7 @@ impl Decoder<'_> {
             None => what,
         };
         let left = end.saturating_sub(tag);
-        let secret = ty.is_some_and(|ty| self.schema.ty(ty).reaches_secret);
+        let secret = ty.is_some_and(|ty| self.schema.reaches_secret(ty));
         let _ = write!(text, "; {left} byte{} left", if left == 1 { "" } else { "s" });
         if left <= 16 && !secret {
             let bytes = self.payload.get(tag..end).unwrap_or_default();

@@ -163,7 +163,7 @@ fn make(schema: &Schema, plan: &TypePlan, json_names: bool) -> Option<Table> {
         push_string(&mut key, if json_names { &field.json_name } else { &field.name });
         key.push(b':');
         let inner = field.annotation.nested.and_then(|n| schema.nested(n)).and_then(|n| n.ty);
-        let inner = inner.filter(|ty| schema.ty(*ty).reaches_secret);
+        let inner = inner.filter(|ty| schema.reaches_secret(*ty));
         let op = |shape, wire| Op {
             tag: field.number << 3 | wire,
             key: Key::new(&key),

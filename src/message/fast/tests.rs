@@ -42,7 +42,6 @@ fn schema() -> Schema {
     let secrets = schema.secrets_mut();
     secrets.add(&[], &[], "", &["seat".to_owned()]);
     secrets.add_pattern("zz[0-9]{4}").unwrap();
-    schema.settle();
     schema
 }
 

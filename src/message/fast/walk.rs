@@ -34,8 +34,6 @@ pub(super) struct Walk<'a, 'o> {
     tables: &'o Tables,
     payload: &'a [u8],
     redact: bool,
-    /// Whether encoded messages are looked for.
-    tries: bool,
     /// Which strings may hold a credential.
     sieve: Sieve<'o, 'a>,
     limits: &'o Limits,
@@ -64,10 +62,9 @@ impl<'a, 'o> Walk<'a, 'o> {
         ids: &'o mut Vec<FastId<'a>>,
     ) -> Self {
         let deepest = limits.max_depth.min(MAX_DEPTH).min(DEEPEST);
-        let tries = redact && !schema.secret_roots().is_empty();
         let sieve = schema.secrets().sieve(payload);
         let (branch, fields) = (None, 0);
-        Self { schema, tables, payload, redact, tries, sieve, limits, deepest, out, ids, branch, fields }
+        Self { schema, tables, payload, redact, sieve, limits, deepest, out, ids, branch, fields }
     }
 
     pub fn root(mut self, ty: TypeId) -> Option<Option<u16>> {
@@ -353,13 +350,18 @@ impl<'a, 'o> Walk<'a, 'o> {
         self.sieve.may_hold(from..to) && self.schema.secrets().mask(bytes).is_some()
     }
 
+    /// Whether messages that are encoded once more are looked into for secrets.
+    fn tries(&self) -> bool {
+        !self.schema.secret_roots().is_empty()
+    }
+
     fn text(&mut self, from: usize, to: usize) -> Option<()> {
         let bytes = self.payload.get(from..to)?;
         if self.redact {
             if self.masks(from, to) {
                 return None;
             }
-            if self.tries && text::may_be_encoded(bytes) {
+            if text::may_be_encoded(bytes) && self.tries() {
                 // What digits stand for is looked into by the tolerant lane alone.
                 if bytes.iter().all(u8::is_ascii_hexdigit) {
                     return None;
@@ -375,7 +377,7 @@ impl<'a, 'o> Walk<'a, 'o> {
     fn bytes(&mut self, from: usize, to: usize, inner: Option<TypeId>) -> Option<()> {
         let bytes = self.payload.get(from..to)?;
         if self.redact {
-            if self.tries && bytes.len() >= 4 {
+            if bytes.len() >= 4 && self.tries() {
                 // Hex digits are looked into as such; that they are a message themselves too is rare.
                 let digits = bytes.iter().all(u8::is_ascii_hexdigit);
                 if digits || json::holds_secret(self.schema, self.limits, bytes, inner) {

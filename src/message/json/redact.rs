@@ -267,7 +267,7 @@ fn secret_message(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<
     if bytes.len() < MIN_TRIED || schema.secret_roots().is_empty() || !guess::is_message(bytes) {
         return None;
     }
-    let inner = inner.filter(|ty| schema.ty(*ty).reaches_secret);
+    let inner = inner.filter(|ty| schema.reaches_secret(*ty));
     let mut tree = Tree::new();
     let mut findings = Vec::new();
     inner.iter().chain(schema.secret_roots()).copied().find(|ty| {
@@ -325,12 +325,11 @@ struct Seen {
 fn look(schema: &Schema, tree: &Tree) -> Seen {
     let (mut seen, mut hidden_to) = (Seen::default(), 0);
     for (at, node, parent) in tree.walk().filter(|(_, node, _)| node.end > node.start || !node.is_known()) {
-        let Some(plan) = tree.type_of(parent).map(|ty| schema.ty(ty)).filter(|_| at >= hidden_to) else {
-            continue;
-        };
+        let Some(ty) = tree.type_of(parent).filter(|_| at >= hidden_to) else { continue };
+        let plan = schema.ty(ty);
         let known = plan.field(node.field);
         let secret = match node.kind {
-            NodeKind::Rest => parent != Tree::ROOT && plan.reaches_secret,
+            NodeKind::Rest => parent != Tree::ROOT && schema.reaches_secret(ty),
             _ => known
                 .map_or_else(|| hides_unknown(schema, plan, node.number), |field| field.annotation.secret),
         };
@@ -356,9 +355,7 @@ mod tests {
     fn what_lacks_the_first_field_would_not_have_been_clean() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("t.proto"), PROTO).unwrap();
-        let mut schema =
-            load(&Sources { roots: vec![dir.path().into()], ..Sources::default() }).unwrap().schema;
-        schema.settle();
+        let schema = load(&Sources { roots: vec![dir.path().into()], ..Sources::default() }).unwrap().schema;
         let ty = schema.type_by_name("demo.v1.Page").unwrap();
         let mut state = 7u64;
         let mut roll = |sides: u64| {

@@ -358,7 +358,6 @@ fn encodings_inside_fields() {
     set("demo.v1.Chat.blob", Encoding::Blob, ty, None);
     set("demo.v1.Chat.hex", Encoding::Hex, ty, None);
     set("demo.v1.Text.text", Encoding::Json, None, None);
-    schema.settle();
     let check = |payload: &[u8], expect: Value| {
         let (text, _) = shown(&schema, "demo.v1.Chat", payload, |o| o.expand = Expand::All);
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expect);

@@ -18,7 +18,7 @@ pub fn hides_unknown(schema: &Schema, plan: &TypePlan, number: u32) -> bool {
         return true;
     }
     let field = plan.index_of(number).and_then(|i| plan.field(i));
-    field.and_then(|f| f.kind.message()).is_some_and(|ty| schema.ty(ty).reaches_secret)
+    field.and_then(|f| f.kind.message()).is_some_and(|ty| schema.reaches_secret(ty))
 }
 
 impl Writer<'_, '_> {

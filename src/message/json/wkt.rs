@@ -101,7 +101,7 @@ impl Writer<'_, '_> {
             Some((at, node)) if node.end > node.start => {
                 self.key("value", &mut first);
                 let inner = url.and_then(|u| self.named_type(u));
-                if self.options.redact && inner.is_some_and(|ty| schema.ty(ty).reaches_secret) {
+                if self.options.redact && inner.is_some_and(|ty| schema.reaches_secret(ty)) {
                     self.hide(at);
                 } else {
                     self.base64(at, node.bytes(self.payload), None);
@@ -123,7 +123,7 @@ impl Writer<'_, '_> {
         }
         if !found.rest.is_empty() {
             self.key("$rest", &mut first);
-            self.rest(plan.reaches_secret, &found.rest);
+            self.rest(schema.reaches_secret(ty), &found.rest);
         }
         self.out.push(b'}');
     }

@@ -215,6 +215,15 @@ impl<'a> Reader<'a> {
         let mut plain = self.at;
         let mut owned: Option<String> = None;
         loop {
+            let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+            let length = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+            let characters = rest.get(..length).unwrap_or_default();
+            // A loop over all of them is a few vector operations; to look for the first is not.
+            if characters.iter().fold(false, |any, b| any | (*b < 0x20)) {
+                self.at += characters.iter().position(|b| *b < 0x20).unwrap_or(0);
+                return Err(self.expected("the end of the string"));
+            }
+            self.at += length;
             match self.peek() {
                 Some(b'"') => {
                     let tail = self.text.get(plain..self.at).unwrap_or_default();
@@ -234,8 +243,7 @@ impl<'a> Reader<'a> {
                     text.push(c);
                     plain = self.at;
                 }
-                Some(0..0x20) | None => return Err(self.expected("the end of the string")),
-                Some(_) => self.at += 1,
+                _ => return Err(self.expected("the end of the string")),
             }
         }
     }

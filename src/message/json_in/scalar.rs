@@ -144,6 +144,13 @@ fn in_standard(digit: u8) -> Option<u8> {
 
 /// A whole number in any JSON spelling (`12`, `1.2e1`, `120e-1`), exactly.
 fn integer(text: &str) -> Option<i128> {
+    // Nearly all are plain digits.
+    if text.len() <= 20
+        && !text.starts_with('+')
+        && let Ok(number) = text.parse::<i64>()
+    {
+        return Some(number.into());
+    }
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => {
             (mantissa, exponent.strip_prefix('+').unwrap_or(exponent).parse::<i32>().ok()?)

@@ -9,11 +9,12 @@ use crate::base::json::push_string;
 use crate::base::{Code, Finding, Severity};
 use crate::dialect::{Payload, PayloadEncoding, Tunnel};
 use crate::message::{self, JsonOptions, Tree};
+use crate::query::Stage;
 use crate::schema::TypeId;
 use crate::session::digest;
 use crate::view::{Carrier, Decoded, IdValue};
 
-use super::super::{Config, Job};
+use super::super::{Config, Job, filter};
 use super::Worker;
 use super::ids::ids_of;
 
@@ -62,6 +63,11 @@ impl Worker {
         if found.is_empty() {
             findings.push(Finding::new(Code::CarrierEmpty, "no payload: an empty message"));
         }
+        if found.len() < 2 && self.carried_fast(config, job, inner, bytes, options, decoded) {
+            decoded.payload = found.pop().map(|(_, bytes)| bytes.into()).unwrap_or_default();
+            decoded.carrier = Some(carrier);
+            return true;
+        }
         let ty = self.inner_type(config, tunnel, inner, assumed, bytes);
         let before = findings.len();
         message::decode(schema, Some(ty), bytes, &config.limits, &mut self.inner, findings);
@@ -78,6 +84,25 @@ impl Worker {
             self.compare(config, ty, *second, other, options, decoded, &mut carrier, findings);
         }
         decoded.carrier = Some(carrier);
+        true
+    }
+
+    /// Shows a regular message of the likeliest type; false where it is none. What is regular fits its type.
+    fn carried_fast(
+        &mut self,
+        config: &Config,
+        job: &Job,
+        ty: TypeId,
+        bytes: &[u8],
+        options: &JsonOptions<'_>,
+        decoded: &mut Decoded,
+    ) -> bool {
+        if !self.fast(config, ty, bytes, options, decoded) {
+            return false;
+        }
+        if let Some(filter) = &config.filter {
+            self.unwanted = filter::decide(config, filter, job, decoded, Stage::Kind) == Some(false);
+        }
         true
     }
 

@@ -2,7 +2,7 @@
 //! Never converts what a reader of the filter would not expect.
 
 use crate::base::text::{clean, nearest};
-use crate::schema::{Kind, Schema};
+use crate::schema::{Kind, Schema, TypePlan};
 
 use super::kinds::named;
 use super::{Error, Holds, Lit, Literal, Names, Node, Op, Type, Want, codes, time_of};
@@ -124,26 +124,38 @@ fn record(ty: Type, literal: &Literal, names: Names<'_>) -> Result<Vec<Want>, Er
             refused(format!("no message type '{}' is loaded", clean(text)), names.schema.nearest_type(text))
         }
         (Type::Kind, Lit::Text(text)) => {
-            let all = kinds(names.schema);
-            if names.schema.is_empty() || all.contains(&text.as_str()) || text.contains('.') {
+            let schema = names.schema;
+            if schema.is_empty() || text.contains('.') || is_kind(schema, text) {
                 return one(Want::Text(text.clone()));
             }
+            let all = kinds(schema);
             refused(format!("no message has the kind '{}'", clean(text)), nearest(text, all.iter().copied()))
         }
         _ => Ok(Vec::new()),
     }
 }
 
-/// Every kind that a frame can have: branches, names of messages without a oneof, and what is no message.
+/// Kinds of frames that hold no message.
+const NO_MESSAGE: [&str; 3] = ["end_stream", "trailers", "error"];
+
+/// Every kind that a frame can have.
 fn kinds(schema: &Schema) -> Vec<&str> {
-    let mut all = vec!["end_stream", "trailers", "error"];
-    for (_, plan) in schema.types().filter(|(_, t)| !t.map_entry) {
-        match plan.oneofs.first() {
-            Some(oneof) => all.extend(oneof.fields.iter().filter_map(|f| plan.field(*f)).map(|f| &*f.name)),
-            None => all.push(plan.short_name()),
-        }
+    NO_MESSAGE.into_iter().chain(schema.types().flat_map(|(_, plan)| kinds_of(plan))).collect()
+}
+
+/// The kinds that a message can have: its branches, or its type's name where it has no oneof.
+fn kinds_of(plan: &TypePlan) -> Vec<&str> {
+    match plan.oneofs.first() {
+        _ if plan.map_entry => Vec::new(),
+        Some(oneof) => oneof.fields.iter().filter_map(|f| plan.field(*f)).map(|f| &*f.name).collect(),
+        None => vec![plan.short_name()],
     }
-    all
+}
+
+/// Whether some frame can have a kind: asked of the types alone that have the name.
+fn is_kind(schema: &Schema, kind: &str) -> bool {
+    let mut named = schema.types_with(kind);
+    NO_MESSAGE.contains(&kind) || named.any(|ty| kinds_of(schema.ty(ty)).contains(&kind))
 }
 
 fn message(name: &str, nodes: &[Node], literal: &Literal, schema: &Schema) -> Result<Vec<Want>, Error> {

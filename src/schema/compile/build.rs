@@ -1,32 +1,38 @@
 //! One plan from one descriptor.
-//! Never looks at other types but by their number.
+//! Never looks into another type's fields.
 
 use std::collections::HashMap;
 
+use prost::Message;
+
 use crate::schema::{
-    Annotation, Cardinality, EnumPlan, Error, FieldPlan, Kind, OneofPlan, Presence, Schema, TypePlan,
+    Annotation, Cardinality, EnumPlan, Error, FieldPlan, Kind, OneofPlan, Presence, Schema, TypeId, TypePlan,
     WellKnown,
     descriptor::{
-        EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto, LABEL_REPEATED, LABEL_REQUIRED,
-        TYPE_GROUP,
+        EnumDescriptorProto, FieldDescriptorProto, LABEL_REPEATED, LABEL_REQUIRED, MessageBody, TYPE_BYTES,
+        TYPE_GROUP, TYPE_MESSAGE, TYPE_STRING,
     },
     features::{self, Features},
     secrets,
+    slots::{EnumSlot, Extension, bracketed},
 };
 
-use super::{Names, Pending, Symbol, join, unresolved};
+use super::{Symbol, join, unresolved};
 
 /// Largest field number (the wire format keeps 29 bits).
 const MAX_NUMBER: i32 = (1 << 29) - 1;
 
-/// The plan of a message, its fields in the order of the descriptor.
-pub(super) fn plan(item: &Pending<'_>, names: &Names) -> Result<TypePlan, Error> {
-    let proto = item.proto;
+/// The plan of a message.
+pub(in crate::schema) fn plan(schema: &Schema, ty: TypeId) -> Result<TypePlan, Error> {
+    let Some(slot) = schema.types.get(ty.0 as usize) else { return Ok(TypePlan::empty()) };
+    let file = schema.file(slot.file);
+    let unreadable = |file: &str, e| Error::new(file, format!("is not a descriptor set: {e}"));
+    let proto = MessageBody::decode(slot.raw.clone()).map_err(|e| unreadable(file, e))?;
     let mut fields = Vec::with_capacity(proto.field.len());
     for field_proto in &proto.field {
         let oneof = field_proto.oneof_index.and_then(|at| proto.oneof_decl.get(usize::try_from(at).ok()?));
-        let features = item.features.with(oneof.and_then(|o| o.options.as_ref()?.features.as_ref()));
-        fields.push(field(item.file, field_proto, &item.name, features, names)?);
+        let features = slot.features.with(oneof.and_then(|o| o.options.as_ref()?.features.as_ref()));
+        fields.push(field(file, field_proto, &slot.name, features, schema)?);
     }
     let synthetic = |at: usize| {
         let mut branches = proto.field.iter().filter(|f| f.oneof_index == Some(at as i32));
@@ -46,24 +52,33 @@ pub(super) fn plan(item: &Pending<'_>, names: &Names) -> Result<TypePlan, Error>
             plan.presence = Presence::Explicit;
         }
     }
-    Ok(TypePlan {
-        name: (*item.name).into(),
+    for Extension { file, scope, raw, features } in &slot.extensions {
+        let file = schema.file(*file);
+        let proto = FieldDescriptorProto::decode(raw.clone()).map_err(|e| unreadable(file, e))?;
+        let mut field = field(file, &proto, scope, *features, schema)?;
+        field.name = bracketed(scope, &proto.name).into();
+        field.json_name = field.name.clone();
+        fields.push(field);
+    }
+    let plan = TypePlan {
+        name: (*slot.name).into(),
         fields,
         oneofs,
-        map_entry: proto.options.as_ref().is_some_and(|o| o.map_entry),
+        map_entry: slot.map_entry,
         ..TypePlan::empty()
-    })
+    };
+    finish(plan)
 }
 
 /// The plan of a field or extension.
-pub(super) fn field(
-    file: &FileDescriptorProto,
+fn field(
+    file: &str,
     proto: &FieldDescriptorProto,
     scope: &str,
     features: Features,
-    names: &Names,
+    schema: &Schema,
 ) -> Result<FieldPlan, Error> {
-    let fault = |what: String| Error::new(&file.name, format!("{}: {what}", join(scope, &proto.name)));
+    let fault = |what: String| Error::new(file, format!("{}: {what}", join(scope, &proto.name)));
     if !(1..=MAX_NUMBER).contains(&proto.number) {
         return Err(fault(format!("field number {} is out of range", proto.number)));
     }
@@ -76,21 +91,23 @@ pub(super) fn field(
         6 => Kind::Fixed64,
         7 => Kind::Fixed32,
         8 => Kind::Bool,
-        9 => Kind::String,
-        12 => Kind::Bytes,
+        TYPE_STRING => Kind::String,
+        TYPE_BYTES => Kind::Bytes,
         13 => Kind::Uint32,
         15 => Kind::Sfixed32,
         16 => Kind::Sfixed64,
         17 => Kind::Sint32,
         18 => Kind::Sint64,
-        0 | TYPE_GROUP | 11 | 14 => match (names.resolve(scope, &proto.type_name), proto.r#type) {
-            (Some(Symbol::Message(ty)), 0 | TYPE_GROUP | 11) => Kind::Message(ty),
-            (Some(Symbol::Enum(id)), 0 | 14) => Kind::Enum(id),
-            (Some(_), _) => {
-                return Err(fault(format!("{} is not of the kind that is declared", proto.type_name)));
+        0 | TYPE_GROUP | TYPE_MESSAGE | 14 => {
+            match (schema.names.resolve(scope, &proto.type_name), proto.r#type) {
+                (Some(Symbol::Message(ty)), 0 | TYPE_GROUP | TYPE_MESSAGE) => Kind::Message(ty),
+                (Some(Symbol::Enum(id)), 0 | 14) => Kind::Enum(id),
+                (Some(_), _) => {
+                    return Err(fault(format!("{} is not of the kind that is declared", proto.type_name)));
+                }
+                (None, _) => return Err(unresolved(file, &join(scope, &proto.name), &proto.type_name)),
             }
-            (None, _) => return Err(unresolved(file, &join(scope, &proto.name), &proto.type_name)),
-        },
+        }
         other => return Err(fault(format!("field type {other} is not known"))),
     };
     let options = proto.options.as_ref();
@@ -109,15 +126,22 @@ pub(super) fn field(
     } else {
         Presence::Explicit
     };
+    let is_map =
+        many && kind.message().and_then(|ty| schema.types.get(ty.0 as usize)).is_some_and(|t| t.makes_map);
     let packable = !matches!(kind, Kind::String | Kind::Bytes | Kind::Message(_));
     let packed = options.and_then(|o| o.packed).unwrap_or(features.repeated == features::PACKED);
-    let secret = options.is_some_and(|o| o.debug_redact) || secrets::is_secret_field(&proto.name, kind);
+    let secret = options.is_some_and(|o| o.debug_redact)
+        || matches!(kind, Kind::String | Kind::Bytes) && secrets::is_secret_name(&proto.name);
     Ok(FieldPlan {
         number: proto.number as u32,
         name: proto.name.as_str().into(),
         json_name: proto.json_name.clone().unwrap_or_else(|| camel_case(&proto.name)).into(),
         kind,
-        cardinality: if many { Cardinality::Repeated } else { Cardinality::Singular },
+        cardinality: match many {
+            true if is_map => Cardinality::Map,
+            true => Cardinality::Repeated,
+            false => Cardinality::Singular,
+        },
         presence,
         packed: many && packable && packed,
         delimited: proto.r#type == TYPE_GROUP
@@ -129,8 +153,9 @@ pub(super) fn field(
 }
 
 /// The plan of an enum.
-pub(super) fn enum_plan(proto: &EnumDescriptorProto, name: &str, features: Features) -> EnumPlan {
-    let features = features.with(proto.options.as_ref().and_then(|o| o.features.as_ref()));
+pub(in crate::schema) fn enum_plan(slot: &EnumSlot) -> EnumPlan {
+    // Read before, as a part of its set.
+    let proto = EnumDescriptorProto::decode(slot.raw.clone()).unwrap_or_default();
     let mut by_number: Vec<(i32, Box<str>)> =
         proto.value.iter().map(|v| (v.number, v.name.as_str().into())).collect();
     by_number.sort_by_key(|(number, _)| *number);
@@ -139,91 +164,54 @@ pub(super) fn enum_plan(proto: &EnumDescriptorProto, name: &str, features: Featu
         proto.value.iter().map(|v| (v.name.as_str().into(), v.number)).collect();
     by_name.sort();
     EnumPlan {
-        name: name.into(),
-        closed: features.enum_type == features::CLOSED,
-        null: name == "google.protobuf.NullValue",
+        name: (*slot.name).into(),
+        closed: slot.features.enum_type == features::CLOSED,
+        null: *slot.name == *"google.protobuf.NullValue",
         first: proto.value.first().map_or(0, |v| v.number),
         by_number: by_number.into(),
         by_name: by_name.into(),
     }
 }
 
-/// What needs all types: order, look-ups, maps, oneofs, well-known shapes, roots.
-pub(super) fn finish(schema: &mut Schema) -> Result<(), Error> {
-    let maps: Vec<bool> = schema.types.iter().map(is_map_entry).collect();
-    for ty in &mut schema.types {
-        ty.fields.sort_by_key(|f| f.number);
-        let pairs = ty.fields.iter().zip(ty.fields.iter().skip(1));
-        if let Some((a, b)) = pairs.into_iter().find(|(a, b)| a.number == b.number) {
-            let text = format!("{}: fields {} and {} share the number {}", ty.name, a.name, b.name, a.number);
-            return Err(Error::new("schema", text));
-        }
-        if ty.fields.len() >= usize::from(u16::MAX) {
-            return Err(Error::new("schema", format!("{} has more than 65,534 fields", ty.name)));
-        }
-        let mut dense =
-            vec![0; ty.fields.iter().map(|f| f.number as usize + 1).filter(|n| *n <= 256).max().unwrap_or(0)];
-        let mut branches = vec![Vec::new(); ty.oneofs.len()];
-        for (i, field) in ty.fields.iter_mut().enumerate() {
-            if let Some(slot) = dense.get_mut(field.number as usize) {
-                *slot = i as u16 + 1;
-            }
-            if let Some(list) = field.oneof.and_then(|o| branches.get_mut(usize::from(o))) {
-                list.push(i as u16);
-            }
-            let entry = field.kind.message().and_then(|m| maps.get(m.0 as usize));
-            if field.is_many() && entry == Some(&true) {
-                field.cardinality = Cardinality::Map;
-            }
-            // No feature makes a map's entry, or what it holds, a group.
-            field.delimited &= !ty.map_entry && field.cardinality != Cardinality::Map;
-        }
-        for (oneof, fields) in ty.oneofs.iter_mut().zip(branches) {
-            oneof.fields = fields.into();
-        }
-        ty.dense = dense.into();
-        ty.by_name = sorted(&ty.fields, |f| &f.name);
-        ty.by_json_name = sorted(&ty.fields, |f| &f.json_name);
-        ty.has_required = ty.fields.iter().any(|f| f.presence == Presence::Required);
+/// What needs all fields: order, look-ups, oneofs, the well-known shape.
+fn finish(mut ty: TypePlan) -> Result<TypePlan, Error> {
+    ty.fields.sort_by_key(|f| f.number);
+    let pairs = ty.fields.iter().zip(ty.fields.iter().skip(1));
+    if let Some((a, b)) = pairs.into_iter().find(|(a, b)| a.number == b.number) {
+        let text = format!("{}: fields {} and {} share the number {}", ty.name, a.name, b.name, a.number);
+        return Err(Error::new("schema", text));
     }
-    let shapes: Vec<Option<WellKnown>> = schema.types.iter().map(well_known).collect();
-    for (ty, known) in schema.types.iter_mut().zip(shapes) {
-        ty.known = known;
+    if ty.fields.len() >= usize::from(u16::MAX) {
+        return Err(Error::new("schema", format!("{} has more than 65,534 fields", ty.name)));
     }
-    roots(schema);
-    Ok(())
-}
-
-fn roots(schema: &mut Schema) {
-    let mut held = vec![false; schema.types.len()];
-    for (i, ty) in schema.types.iter().enumerate() {
-        for inner in ty.fields.iter().filter_map(|f| f.kind.message()).filter(|m| m.0 as usize != i) {
-            if let Some(slot) = held.get_mut(inner.0 as usize) {
-                *slot = true;
-            }
+    let mut dense =
+        vec![0; ty.fields.iter().map(|f| f.number as usize + 1).filter(|n| *n <= 256).max().unwrap_or(0)];
+    let mut branches = vec![Vec::new(); ty.oneofs.len()];
+    for (i, field) in ty.fields.iter_mut().enumerate() {
+        if let Some(slot) = dense.get_mut(field.number as usize) {
+            *slot = i as u16 + 1;
         }
-    }
-    let own = schema.own;
-    for (i, (ty, held)) in schema.types.iter_mut().zip(held).enumerate() {
-        ty.root = !held && !ty.map_entry && i < own;
-    }
-    for method in &schema.methods {
-        for id in [method.input, method.output] {
-            if let Some(ty) = schema.types.get_mut(id.0 as usize) {
-                ty.root = true;
-            }
+        if let Some(list) = field.oneof.and_then(|o| branches.get_mut(usize::from(o))) {
+            list.push(i as u16);
         }
+        // No feature makes a map's entry, or what it holds, a group.
+        field.delimited &= !ty.map_entry && field.cardinality != Cardinality::Map;
     }
+    for (oneof, fields) in ty.oneofs.iter_mut().zip(branches) {
+        oneof.fields = fields.into();
+    }
+    ty.dense = dense.into();
+    ty.by_name = sorted(&ty.fields, |f| &f.name);
+    ty.by_json_name = sorted(&ty.fields, |f| &f.json_name);
+    ty.has_required = ty.fields.iter().any(|f| f.presence == Presence::Required);
+    ty.known = well_known(&ty);
+    Ok(ty)
 }
 
 fn sorted(fields: &[FieldPlan], key: impl Fn(&FieldPlan) -> &str) -> Box<[u16]> {
     let mut order: Vec<u16> = (0..fields.len() as u16).collect();
     order.sort_by_key(|i| fields.get(usize::from(*i)).map(&key));
     order.into()
-}
-
-fn is_map_entry(ty: &TypePlan) -> bool {
-    ty.map_entry && [1, 2].iter().all(|n| ty.fields.iter().any(|f| f.number == *n && !f.is_many()))
 }
 
 /// The well-known type that a type is: by its name, and only if its fields are the public ones.

@@ -5,96 +5,70 @@ use std::collections::HashSet;
 
 use crate::schema::{
     Error,
-    descriptor::{DescriptorProto, FileDescriptorProto},
-    hash::NameMap,
+    outline::{FileOutline, methods, outline},
 };
 
-use super::{Layer, join};
+use super::{Layer, Names};
 
-/// The files that count, with the number of their layer.
-pub(super) fn select(layers: Vec<Layer>) -> Result<Vec<(usize, FileDescriptorProto)>, Error> {
-    let mut chosen: Vec<(usize, FileDescriptorProto)> = Vec::new();
-    // Name → place in `chosen` of the file that defines it.
-    let mut owners: NameMap<String, usize> = NameMap::default();
-    let mut strict_layers = HashSet::new();
+/// A file that counts, and where it is from.
+pub(super) struct Chosen<'a> {
+    pub layer: &'a Layer,
+    pub file: FileOutline<'a>,
+}
+
+/// The files that count, and what they define.
+pub(super) fn select(layers: &[Layer]) -> Result<(Vec<Chosen<'_>>, Names), Error> {
+    let mut chosen: Vec<Chosen<'_>> = Vec::new();
+    let mut names = Names::default();
     let mut left_out = false;
-    for (number, layer) in layers.into_iter().enumerate() {
-        if layer.strict {
-            strict_layers.insert(number);
-        }
-        for file in layer.files {
-            let names = defined(&file);
-            let taken = names.iter().find_map(|n| owners.get(n).map(|at| (n, *at)));
-            if let Some((name, at)) = taken {
-                let Some((_, other)) = chosen.get(at) else { continue };
-                if layer.strict && !same(other, &file) {
-                    return Err(Error::new(
-                        &file.name,
-                        format!("{name} is defined here and, otherwise, in {}", other.name),
-                    ));
+    for layer in layers {
+        let files = outline(&layer.set)?;
+        names.symbols.reserve(files.iter().map(|file| file.names().count()).sum());
+        for file in files {
+            if let Some(name) = file.names().find(|name| names.symbols.contains_key(*name)) {
+                let other = chosen.iter().find(|c| c.file.names().any(|n| n == name));
+                if let Some(Chosen { file: other, .. }) = other
+                    && layer.strict
+                    && !other.says_as(&file)
+                {
+                    let text = format!("{name} is defined here and, otherwise, in {}", other.name);
+                    return Err(Error::new(file.name, text));
                 }
                 left_out = true;
                 continue;
             }
-            owners.extend(names.into_iter().map(|n| (n, chosen.len())));
-            chosen.push((number, file));
+            names.define(&file);
+            chosen.push(Chosen { layer, file });
         }
     }
     // What is not strict is whole in itself, unless a part of it was left out.
-    Ok(if left_out { drop_broken(chosen, &strict_layers) } else { chosen })
+    if left_out {
+        drop_broken(&mut chosen);
+        names = Names::default();
+        chosen.iter().for_each(|c| names.define(&c.file));
+    }
+    Ok((chosen, names))
 }
 
 /// Leaves out files of layers that need not hold whose references do not resolve, until all do.
-fn drop_broken(
-    mut chosen: Vec<(usize, FileDescriptorProto)>,
-    strict: &HashSet<usize>,
-) -> Vec<(usize, FileDescriptorProto)> {
+fn drop_broken(chosen: &mut Vec<Chosen<'_>>) {
     loop {
-        let mut names: HashSet<String> = HashSet::new();
-        chosen.iter().for_each(|(_, f)| names.extend(defined(f)));
+        let names: HashSet<_> = chosen.iter().flat_map(|c| c.file.names()).cloned().collect();
         let before = chosen.len();
-        chosen.retain(|(layer, file)| strict.contains(layer) || references(file).all(|r| names.contains(r)));
+        chosen.retain(|c| c.layer.strict || references(&c.file).iter().all(|r| names.contains(r.as_str())));
         if chosen.len() == before {
-            return chosen;
+            return;
         }
     }
 }
 
-/// Whether two files say the same, whatever they are called.
-fn same(a: &FileDescriptorProto, b: &FileDescriptorProto) -> bool {
-    a.package == b.package
-        && a.message_type == b.message_type
-        && a.enum_type == b.enum_type
-        && a.extension == b.extension
-        && a.service == b.service
-}
-
-/// Full names of the messages, enums and services of a file.
-fn defined(file: &FileDescriptorProto) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    names.extend(file.enum_type.iter().map(|e| join(&file.package, &e.name)));
-    names.extend(file.service.iter().map(|s| join(&file.package, &s.name)));
-    let mut todo: Vec<(String, &DescriptorProto)> =
-        file.message_type.iter().map(|m| (join(&file.package, &m.name), m)).collect();
-    while let Some((name, message)) = todo.pop() {
-        names.extend(message.enum_type.iter().map(|e| join(&name, &e.name)));
-        todo.extend(message.nested_type.iter().map(|m| (join(&name, &m.name), m)));
-        names.push(name);
-    }
-    names
-}
-
 /// Absolute names that a file refers to.
-fn references(file: &FileDescriptorProto) -> impl Iterator<Item = &str> {
-    let mut all: Vec<&str> = Vec::new();
-    let mut todo: Vec<&DescriptorProto> = file.message_type.iter().collect();
-    all.extend(file.extension.iter().flat_map(|f| [f.type_name.as_str(), f.extendee.as_str()]));
-    while let Some(message) = todo.pop() {
-        let fields = message.field.iter().chain(&message.extension);
-        all.extend(fields.flat_map(|f| [f.type_name.as_str(), f.extendee.as_str()]));
-        todo.extend(&message.nested_type);
+fn references(file: &FileOutline<'_>) -> Vec<String> {
+    let fields = file.fields.iter().chain(file.extensions.iter().map(|e| &e.field)).map(|f| f.type_name);
+    let mut all: Vec<String> =
+        fields.chain(file.extensions.iter().map(|e| e.extendee)).map(str::to_owned).collect();
+    for (_, raw) in &file.services {
+        all.extend(methods(raw).flat_map(|m| [m.input_type.to_owned(), m.output_type.to_owned()]));
     }
-    let methods = file.service.iter().flat_map(|s| &s.method);
-    all.extend(methods.flat_map(|m| [m.input_type.as_str(), m.output_type.as_str()]));
-    all.into_iter().filter_map(|name| name.strip_prefix('.'))
+    all.iter().filter_map(|name| name.strip_prefix('.')).map(str::to_owned).collect()
 }

@@ -7,16 +7,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use prost::Message;
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::base::text::hex;
-use crate::schema::descriptor::{FileDescriptorProto, FileDescriptorSet};
 
 use super::{Sources, roots};
 
 /// What a kept file begins with; changes with what the rest means.
-const MAGIC: &[u8; 8] = b"rpcshk\x00\x01";
+const MAGIC: &[u8; 8] = b"rpcshk\x00\x02";
 
 /// Most bytes of .proto files, and of a kept file, that are worth it.
 const MAX_BYTES: u64 = 64 << 20;
@@ -59,8 +58,8 @@ pub(super) fn place(sources: &Sources) -> Option<PathBuf> {
     Some(folder.join(format!("{}.binpb", hex(&hash.finalize()))))
 }
 
-/// The files kept at a place, where they are whole.
-pub(super) fn read(place: &Path) -> Option<Vec<FileDescriptorProto>> {
+/// The descriptor set kept at a place, where it is whole.
+pub(super) fn read(place: &Path) -> Option<Bytes> {
     let meta = fs::symlink_metadata(place).ok()?;
     if !meta.is_file() || meta.len() > MAX_BYTES || !is_private(&meta) {
         return None;
@@ -71,30 +70,30 @@ pub(super) fn read(place: &Path) -> Option<Vec<FileDescriptorProto>> {
     if Sha256::digest(body)[..] != *sum {
         return None;
     }
-    FileDescriptorSet::decode(body).ok().map(|set| set.file)
+    let from = bytes.len() - body.len();
+    Some(Bytes::from(bytes).slice(from..))
 }
 
-/// Keeps files for the next run. That it fails is no matter.
-pub(super) fn write(place: &Path, files: &[FileDescriptorProto]) {
-    let _ = try_write(place, files);
+/// Keeps a descriptor set for the next run. That it fails is no matter.
+pub(super) fn write(place: &Path, set: &[u8]) {
+    let _ = try_write(place, set);
 }
 
-fn try_write(place: &Path, files: &[FileDescriptorProto]) -> std::io::Result<()> {
+fn try_write(place: &Path, body: &[u8]) -> std::io::Result<()> {
     let Some(folder) = place.parent() else { return Ok(()) };
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)?;
-    let body = FileDescriptorSet { file: files.to_vec() }.encode_to_vec();
     let new = place.with_extension(format!("{}.new", std::process::id()));
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&new)?;
-    let sum = Sha256::digest(&body);
-    let parts: [&[u8]; 3] = [MAGIC, &sum, &body];
+    let sum = Sha256::digest(body);
+    let parts: [&[u8]; 3] = [MAGIC, &sum, body];
     let written =
         parts.iter().try_for_each(|part| file.write_all(part)).and_then(|()| fs::rename(&new, place));
     if written.is_err() {

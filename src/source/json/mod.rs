@@ -10,6 +10,7 @@ mod rows;
 mod scan;
 pub(super) mod text;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::base::{Code, Finding, Severity, Space, Span, Timestamp};
@@ -104,7 +105,10 @@ impl Reader {
     fn item(&mut self, item: Item<'_>, sink: &mut Sink<'_>) {
         match item {
             Item::Value { at, json } => {
-                let json = String::from_utf8_lossy(json);
+                let json = match simdutf8::basic::from_utf8(json) {
+                    Ok(json) => Cow::Borrowed(json),
+                    Err(_) => String::from_utf8_lossy(json),
+                };
                 match Members::read(&json) {
                     Some(members) => self.count(at, &members, sink),
                     None => self.broken(at, "an object that does not parse", sink),
