@@ -1,6 +1,8 @@
 //! JSON text as every room writes it: valid, and safe to show on a terminal.
 //! Never builds a tree.
 
+use serde_json::Value;
+
 use super::text::is_unsafe;
 
 /// Appends a JSON string with its quotes. Besides what RFC 8259 asks for, characters that could
@@ -119,6 +121,34 @@ pub fn push_list<T>(
         push(out, item);
     }
     out.push(b']');
+}
+
+/// A value as text.
+pub fn text_of(value: &Value) -> String {
+    let mut out = Vec::new();
+    push_value(&mut out, value);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Appends a value.
+pub fn push_value(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::String(text) => push_string(out, text),
+        Value::Array(elements) => push_list(out, elements, push_value),
+        Value::Object(object) => {
+            out.push(b'{');
+            for (i, (key, member)) in object.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                push_string(out, key);
+                out.push(b':');
+                push_value(out, member);
+            }
+            out.push(b'}');
+        }
+        scalar => out.extend_from_slice(scalar.to_string().as_bytes()),
+    }
 }
 
 /// Appends a number.

@@ -1,9 +1,7 @@
 //! Differences of two sessions as records: one object a change.
 //! Never prints a byte that acts on a terminal.
 
-use serde_json::Value;
-
-use crate::base::json::{push_key, push_list, push_number, push_optional, push_string};
+use crate::base::json::{push_key, push_list, push_number, push_optional, push_string, push_value};
 use crate::diff::{Change, Hunk};
 
 /// Appends the record of a change, without a newline.
@@ -20,7 +18,7 @@ pub fn change(hunk: &Hunk, change: &Change, out: &mut Vec<u8>) {
     for (key, side) in [("left", &change.left), ("right", &change.right)] {
         if let Some(side) = side {
             push_key(out, key);
-            value(side, out);
+            push_value(out, side);
         }
     }
     push_key(out, "frames");
@@ -56,27 +54,4 @@ fn pair<T>(both: &[Option<T>; 2], out: &mut Vec<u8>, write: impl Fn(&mut Vec<u8>
         }
     }
     out.push(b']');
-}
-
-/// Appends a value as JSON that is safe on a terminal.
-pub fn value(value: &Value, out: &mut Vec<u8>) {
-    match value {
-        Value::String(text) => push_string(out, text),
-        Value::Array(elements) => {
-            push_list(out, elements, |out, element| self::value(element, out));
-        }
-        Value::Object(object) => {
-            out.push(b'{');
-            for (key, member) in object {
-                if out.last() != Some(&b'{') {
-                    out.push(b',');
-                }
-                push_string(out, key);
-                out.push(b':');
-                self::value(member, out);
-            }
-            out.push(b'}');
-        }
-        scalar => out.extend_from_slice(scalar.to_string().as_bytes()),
-    }
 }

@@ -9,6 +9,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use rpcshark::base::Finding;
+use rpcshark::base::json::text_of;
 use rpcshark::base::text::clean;
 use rpcshark::dialect::{Plan, Take};
 use rpcshark::pipeline::{Correlated, Sink};
@@ -39,7 +40,7 @@ pub fn run(args: Reading) -> Result<Exit> {
     records.begin()?;
     match format {
         Format::Text => records.rendered(sink.text().as_bytes())?,
-        _ => records.record(format!("{}\n", sink.json()).as_bytes())?,
+        _ => records.record(format!("{}\n", text_of(&sink.json())).as_bytes())?,
     };
     records.end()?;
     Ok(match failed || sink.failed || records.failed {

@@ -6,9 +6,9 @@ use std::fmt::Write;
 use colored::Colorize;
 use serde_json::Value;
 
+use crate::base::json::text_of;
 use crate::base::text::clean;
 use crate::diff::{Change, Hunk, Kind, Side, words};
-use crate::view::diff_json;
 
 /// Longest text that is shown whole on a line of its own, in characters.
 const MAX_TEXT: usize = 1_000;
@@ -55,7 +55,7 @@ fn change(hunk: &Hunk, change: &Change, out: &mut String) {
     match (change.kind, &change.left, &change.right) {
         (Kind::Moved, Some(value), _) => {
             let frame = |f: Option<u64>| f.map_or_else(|| "?".to_owned(), |f| f.to_string());
-            let line = format!("~{}→{} moved: {}", frame(left), frame(right), cut(&json(value)));
+            let line = format!("~{}→{} moved: {}", frame(left), frame(right), cut(&text_of(value)));
             let _ = writeln!(out, "{}", line.yellow());
         }
         (_, Some(Value::String(old)), Some(Value::String(new)))
@@ -89,7 +89,7 @@ fn leaves(sign: char, frame: Option<u64>, path: &str, value: &Value, out: &mut S
                 leaves(sign, frame, &format!("{path}[{at}]"), value, out);
             }
         }
-        value => line(sign, frame, path, &cut(&json(value)), out),
+        value => line(sign, frame, path, &cut(&text_of(value)), out),
     }
 }
 
@@ -145,14 +145,8 @@ fn around(text: &str, first: bool, last: bool) -> String {
 
 /// Text as in a JSON string, without its quotes.
 fn quoted(text: &str) -> String {
-    let json = json(&Value::from(text));
+    let json = text_of(&Value::from(text));
     json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned()
-}
-
-fn json(value: &Value) -> String {
-    let mut out = Vec::new();
-    diff_json::value(value, &mut out);
-    String::from_utf8(out).unwrap_or_default()
 }
 
 fn cut(text: &str) -> String {

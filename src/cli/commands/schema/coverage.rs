@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use serde_json::json;
 
 use rpcshark::base::Finding;
+use rpcshark::base::json::text_of;
 use rpcshark::base::text::clean;
 use rpcshark::message::coverage::{Coverage, Seen};
 use rpcshark::pdu::{Role, Side};
@@ -122,23 +123,23 @@ fn lines(config: &Config, found: &Coverage, untyped: &Untyped, all: bool, out: &
     let schema = &config.schema;
     for ((rpc, side), seen) in untyped {
         let line = json!({"type": "untyped", "rpc": rpc, "direction": side, "count": seen.count, "frame": seen.first});
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", text_of(&line))?;
     }
     for ((ty, number, wire), seen) in &found.unknown {
         let line = json!({"type": "unknown-field", "messageType": *schema.ty(*ty).name, "number": number, "wire": wire,
                           "count": seen.count, "frame": seen.first});
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", text_of(&line))?;
     }
     for ((id, number), seen) in &found.numbers {
         let name = schema.enum_plan(*id).map_or("", |e| &e.name);
         let line = json!({"type": "unknown-enum", "enum": name, "number": number, "count": seen.count, "frame": seen.first});
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", text_of(&line))?;
     }
     for (field, seen) in found.known.iter().filter(|_| all) {
         let name = schema.field_plan(*field).map_or("", |f| &f.name);
         let line = json!({"type": "field", "messageType": *schema.ty(field.ty).name, "field": name,
                           "count": seen.count, "frame": seen.first});
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", text_of(&line))?;
     }
     Ok(())
 }
