@@ -32,6 +32,49 @@ fn either_lane_says_the_same() {
     }
 }
 
+/// The same for messages in hex that a log carries, regular and of any other sort.
+#[test]
+fn what_is_carried_takes_either_lane() {
+    let mut state = 7u64;
+    let mut roll = |sides: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % sides
+    };
+    let parts: [&[u8]; 7] =
+        [b"", b"text", b"\x08\x01", b"\x0a\x03abc", b"sk-0123456789abcdef0123", b"\xff\xfe", b"00ff12ab"];
+    let mut lines = String::new();
+    for number in 0..600 {
+        let mut message = Vec::new();
+        for _ in 0..roll(4) {
+            let part = parts[roll(7) as usize];
+            let inner = [&[((1 + roll(20)) << 3 | 2) as u8, part.len() as u8], part].concat();
+            message.extend([((1 + roll(8)) << 3 | 2) as u8, inner.len() as u8]);
+            message.extend(inner);
+        }
+        message.truncate(message.len() - roll(10) as usize / 9 * message.len().min(1));
+        let digits: String = message.iter().map(|b| format!("{b:02x}")).collect();
+        let id = roll(5);
+        lines += &format!(
+            "{{\"bidi_append_request\":{{\"data\":\"{digits}\",\"requestId\":{{\"requestId\":\"r-{id}\"}},\
+             \"appendSeqno\":\"{number}\"}}}}\n"
+        );
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("appends.jsonl");
+    std::fs::write(&path, lines).expect("written");
+    for secrets in [&[][..], &["--show-secrets"]] {
+        let run = |filter: &[&str]| {
+            let fixed = ["decode", "--format", "jsonl", "--json-names", path.to_str().expect("a path")];
+            rpcshark(&[&fixed, secrets, filter].concat()).stdout
+        };
+        let (fast, tolerant) = (run(&[]), run(&["-Y", "frame > 0"]));
+        assert_eq!(fast.iter().filter(|b| **b == b'\n').count(), 600);
+        for (a, b) in fast.split(|b| *b == b'\n').zip(tolerant.split(|b| *b == b'\n')) {
+            assert_eq!(String::from_utf8_lossy(a), String::from_utf8_lossy(b));
+        }
+    }
+}
+
 #[test]
 fn a_filter_on_kind_finds_what_a_look_at_all_finds() {
     for capture in ["good.pcap", "good.bin", "good.har"] {

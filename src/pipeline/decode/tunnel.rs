@@ -16,7 +16,7 @@ use crate::view::{Carrier, Decoded, IdValue};
 
 use super::super::{Config, Job, filter};
 use super::Worker;
-use super::ids::ids_of;
+use super::ids::{counts_absent, owned};
 
 impl Worker {
     /// Opens a carried message; false where the outer message is to be shown instead.
@@ -200,12 +200,15 @@ fn members(config: &Config, tree: &Tree, wire: &[u8], tunnel: &Tunnel) -> Vec<(S
         out.push((field.name.to_string(), (number as i64).to_string().into_bytes()));
     }
     let mut ids = Vec::new();
-    ids_of(config, tree, wire, &mut ids);
-    if let Some((namespace, value)) = ids.into_iter().find(|(n, _)| Some(*n) == tunnel.namespace)
-        && let Some(namespace) = config.plan.namespaces.get(usize::from(namespace))
+    message::ids(&config.schema, tree, wire, &mut ids);
+    let joins = |id: &message::Id<'_>| {
+        Some(id.namespace) == tunnel.namespace && (!id.absent || counts_absent(config, id.namespace))
+    };
+    if let Some(id) = ids.into_iter().find(joins)
+        && let Some(namespace) = config.plan.namespaces.get(usize::from(id.namespace))
     {
         let mut text = Vec::new();
-        match value {
+        match owned(id.value) {
             IdValue::Str(value) => push_string(&mut text, &value),
             IdValue::Uint(value) => text.extend_from_slice(value.to_string().as_bytes()),
         }
