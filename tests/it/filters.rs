@@ -90,17 +90,57 @@ fn commands_over_runs_take_the_filter_and_its_fellows() {
     let changed = run(&["diff", "--jq", ".type", "@good.pcap", "@unanswered.pcap"]);
     assert_eq!(changed.1, Some(1));
     assert!(!changed.0.is_empty());
-    for command in ["timeline", "stats", "follow", "check", "blobs"] {
-        let refused = run(&[command, "-Y", "pair.stat == \"answered\"", "@none.pcap"]);
+    for command in
+        [&["timeline"][..], &["stats"], &["follow"], &["check"], &["blobs"], &["export", "--to", "otlp"]]
+    {
+        let run = |args: &[&str]| run(&[command, args].concat());
+        let refused = run(&["-Y", "pair.stat == \"answered\"", "@none.pcap"]);
         assert_eq!(refused.1, Some(2));
-        assert!(refused.2.contains("did you mean 'pair.state'?"), "{command}: {}", refused.2);
-        let refused = run(&[command, "-Y", "pair.state == \"answered\"", "--follow", "@good.pcap"]);
+        assert!(refused.2.contains("did you mean 'pair.state'?"), "{command:?}: {}", refused.2);
+        let refused = run(&["-Y", "pair.state == \"answered\"", "--follow", "@good.pcap"]);
         assert!(
             refused.1 == Some(2) && refused.2.contains("--follow never comes"),
-            "{command}: {}",
+            "{command:?}: {}",
             refused.2
         );
     }
+}
+
+#[test]
+fn exports_hold_what_a_filter_lets_through() {
+    let capture = std::fs::read(fixture("unanswered.pcap")).expect("the fixture");
+    for filter in
+        ["pair.state == \"unanswered\"", "run.ending == \"completed\" and pair.latency > 1ms", "frame < 12"]
+    {
+        let frames = ["timeline", "--jq", "select(.type == \"frame\") | .frame", "-Y", filter];
+        let frames = rpcshark(&[&frames[..], &["@unanswered.pcap"]].concat()).stdout;
+        let frames: Vec<u64> =
+            String::from_utf8_lossy(&frames).lines().map(|l| l.parse().expect("a number")).collect();
+        assert!(!frames.is_empty());
+        let export = |to: &str| {
+            let args = ["export", "--to", to, "-Y", filter];
+            let output = rpcshark(&[&args[..], &["@unanswered.pcap"]].concat());
+            assert_eq!(output.status.code(), Some(0), "{to} {filter}: {}", stderr(&output));
+            let piped = rpcshark_fed(&[&args[..], &["-"]].concat(), &capture);
+            let text = String::from_utf8(output.stdout).expect("UTF-8");
+            (text, String::from_utf8(piped.stdout).expect("UTF-8"))
+        };
+        let (report, piped) = export("html");
+        let numbers = serde_json::to_string(&frames).expect("JSON");
+        assert!(report.contains(&format!("\"number\":{numbers},")), "{filter}");
+        assert!(piped.contains(&format!("\"number\":{numbers},")), "{filter}: from a pipe");
+        let (trace, piped) = export("perfetto");
+        assert_eq!(trace, piped.replace("\"-\"", "\"unanswered.pcap\""), "{filter}");
+        let trace: Value = serde_json::from_str(&trace).expect("JSON");
+        let waits = trace["traceEvents"].as_array().expect("events").iter().filter(|e| e["cat"] == "wait");
+        assert_eq!(waits.count() > 0, !filter.starts_with("pair"), "{filter}");
+        let (diagram, _) = export("mermaid");
+        assert!(diagram.contains("participant R1") && !diagram.contains("participant R2"), "{diagram}");
+        assert_eq!(diagram.contains("never answered"), filter.starts_with("pair"), "{diagram}");
+    }
+    let none = rpcshark(&["export", "--to", "mermaid", "-Y", "frame == 5000", "@unanswered.pcap"]);
+    assert_eq!(none.stdout, b"sequenceDiagram\n    participant C as client\n");
+    assert!(stderr(&none).contains("no frame passes"), "{}", stderr(&none));
 }
 
 /// The frames that pass a filter, and those that the same predicate in jq selects.
