@@ -11,6 +11,7 @@ mod ids;
 mod path;
 mod record;
 mod secret;
+mod untyped;
 
 use std::collections::HashMap;
 

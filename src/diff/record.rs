@@ -13,6 +13,7 @@ use crate::session::{Id, Model};
 use super::entry::{Entry, hash, is_ids_alone, unknown_by_number};
 use super::ids::Table;
 use super::path::filter;
+use super::untyped;
 use super::{Group, Input, Lane, Options, Recording, Side};
 
 /// A shorter id may be any word.
@@ -83,6 +84,7 @@ impl<'a> Recorder<'a> {
             let mut value = self.message(input);
             essence::escape(&mut value);
             unknown_by_number(&mut value);
+            let value = self.as_bytes(input, value);
             let kind = self.intern(input.kind.unwrap_or_default());
             self.add(number, lane, input, kind, Vec::new(), value, None);
             return;
@@ -122,7 +124,6 @@ impl<'a> Recorder<'a> {
         };
         unknown_by_number(&mut value);
         self.learn(&value);
-        link(&mut value, false, &self.known);
         let empty = value.as_object().is_some_and(serde_json::Map::is_empty);
         let reply = input.side == Side::Server && input.rpc.is_some_and(|rpc| self.essence.carries(rpc));
         // What only joins calls, or says that something carried has arrived, is transport.
@@ -130,7 +131,16 @@ impl<'a> Recorder<'a> {
             return;
         }
         let kind = self.intern(&marked.kind);
+        let mut value = self.as_bytes(input, value);
+        link(&mut value, false, &self.known);
         self.add(number, lane, input, kind, marked.pieces, value, input.carried.flatten());
+    }
+
+    /// A message with what can be said of its bytes, and of itself where it has no type.
+    fn as_bytes(&self, input: &Input<'_>, mut value: Value) -> Value {
+        untyped::open(self.essence.schema(), self.limits, !self.options.show_secrets, &mut value);
+        let is_untyped = input.ty.is_none() && input.end.is_none() && value.is_object();
+        if is_untyped { untyped::untyped(value) } else { value }
     }
 
     /// The message, what is hidden of it fit to be compared.
@@ -255,6 +265,7 @@ impl<'a> Recorder<'a> {
         if !early.pieces.is_empty() {
             let hides = (!self.options.show_secrets).then(|| self.essence.schema().secrets());
             put_back(&mut value, &early.pieces, hides);
+            untyped::open(self.essence.schema(), self.limits, hides.is_some(), &mut value);
         }
         let value = filter(value, &self.options.only, &self.options.ignore)?;
         self.note_namespaces(&value, ids);
@@ -273,7 +284,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Marks texts inside opened JSON that are ids.
+/// Marks what is an id inside opened JSON, and inside bytes that nothing names.
 fn link(value: &mut Value, inside: bool, known: &HashMap<Box<str>, u16>) {
     match value {
         Value::String(text) if inside => {
@@ -283,9 +294,15 @@ fn link(value: &mut Value, inside: bool, known: &HashMap<Box<str>, u16>) {
         }
         Value::Array(elements) => elements.iter_mut().for_each(|v| link(v, inside, known)),
         Value::Object(object) => {
-            let json = object.get("$encoding").is_some_and(|e| e == "json");
+            if let Some(id) = untyped::bytes(object).filter(|_| inside)
+                && let Some(namespace) = known.get(id)
+            {
+                *value = Value::String(format!("{MARK}i{namespace} {id}"));
+                return;
+            }
+            let free = untyped::is_free(object);
             for (key, value) in object.iter_mut() {
-                link(value, inside || json && key == "$value", known);
+                link(value, inside || free && key.starts_with('$'), known);
             }
         }
         _ => {}
@@ -428,7 +445,11 @@ fn put_back(value: &mut Value, pieces: &[Piece], hides: Option<&secret::Rules>) 
                 text.strip_prefix(MARK).and_then(|t| t.strip_prefix('p')).and_then(|n| n.parse().ok());
             let Some(piece) = number.and_then(|n: usize| pieces.get(n)) else { return };
             *value = piece.value.clone();
-            if let Value::String(text) = &mut *value
+            if piece.bytes {
+                essence::open(value);
+            }
+            let text = if value.is_object() { value.get_mut("$value") } else { Some(value) };
+            if let Some(Value::String(text)) = text
                 && let Some(masked) = hides.and_then(|secrets| secrets.mask_text(text))
             {
                 *text = masked;
