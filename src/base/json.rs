@@ -6,6 +6,9 @@ use super::text::is_unsafe;
 /// Appends a JSON string with its quotes. Besides what RFC 8259 asks for, characters that could
 /// act on a terminal (C1, bidirectional and zero-width controls) are written as `\uXXXX`.
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
+    if is_plain(text.as_bytes()) {
+        return push_plain(out, text.as_bytes());
+    }
     out.push(b'"');
     let bytes = text.as_bytes();
     let mut from = 0;
@@ -29,6 +32,27 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
         at = end;
     }
     out.extend_from_slice(bytes.get(from..).unwrap_or_default());
+    out.push(b'"');
+}
+
+/// Whether JSON shows a text as it is: ASCII, with nothing to escape.
+pub fn is_plain(bytes: &[u8]) -> bool {
+    let is_special = |b: u8| !(0x20..0x7f).contains(&b) || b == b'"' || b == b'\\';
+    // Comparisons of 16 bytes that the compiler makes one vector operation each.
+    let is_plain = |chunk: &[u8; 16]| !chunk.iter().fold(false, |any, b| any | is_special(*b));
+    let (chunks, rest) = bytes.as_chunks::<16>();
+    match bytes.last_chunk() {
+        // What the chunks leave is in the last 16 bytes, some of which are looked at twice.
+        Some(last) => chunks.iter().all(is_plain) && is_plain(last),
+        None => !rest.iter().any(|b| is_special(*b)),
+    }
+}
+
+/// Appends a text that is plain ([`is_plain`]), in quotes.
+pub fn push_plain(out: &mut Vec<u8>, text: &[u8]) {
+    out.reserve(text.len() + 2);
+    out.push(b'"');
+    out.extend_from_slice(text);
     out.push(b'"');
 }
 
@@ -113,6 +137,21 @@ pub fn push_optional(out: &mut Vec<u8>, text: Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_special_is_found_wherever_it_stands() {
+        for length in 0..70 {
+            let text = vec![b'a'; length];
+            assert!(is_plain(&text));
+            for at in 0..length {
+                for special in [b'"', b'\\', 0x1f, 0x7f, 0x80] {
+                    let mut text = text.clone();
+                    text[at] = special;
+                    assert!(!is_plain(&text), "{special:02x} at {at} of {length}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn escapes_what_a_terminal_would_act_on() {

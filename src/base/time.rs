@@ -77,14 +77,51 @@ fn read(text: &str) -> Option<(i64, i64)> {
 }
 
 impl fmt::Display for Timestamp {
-    /// RFC 3339 in UTC, with six digits of fraction, nine where the last three say something.
+    /// As [`Timestamp::push`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (text, length) = self.digits();
+        f.write_str(text.get(..length).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default())
+    }
+}
+
+impl Timestamp {
+    /// Appends RFC 3339 in UTC, with six digits of fraction, nine where the last three say something.
+    pub fn push(self, out: &mut Vec<u8>) {
+        let (text, length) = self.digits();
+        out.extend_from_slice(text.get(..length).unwrap_or_default());
+    }
+
+    /// The text and its length. 64 bits of nanoseconds reach from 1677 to 2262: years have four digits.
+    fn digits(self) -> ([u8; 30], usize) {
         let (seconds, nanos) = (self.0.div_euclid(1_000_000_000), self.0.rem_euclid(1_000_000_000));
         let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
         let (year, month, day) = civil_from_days(days);
-        let (h, m, s) = (second / 3_600, second / 60 % 60, second % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.")?;
-        if nanos % 1_000 == 0 { write!(f, "{:06}Z", nanos / 1_000) } else { write!(f, "{nanos:09}Z") }
+        let mut text = *b"0000-00-00T00:00:00.000000000Z";
+        // Two digits at a time, by where they stand.
+        let pairs = [
+            (0, year / 100),
+            (2, year % 100),
+            (5, month),
+            (8, day),
+            (11, second / 3_600),
+            (14, second / 60 % 60),
+            (17, second % 60),
+            (20, nanos / 10_000_000),
+            (22, nanos / 100_000 % 100),
+            (24, nanos / 1_000 % 100),
+            (26, nanos / 10 % 100),
+        ];
+        for (at, number) in pairs {
+            if let Some([tens, ones]) = text.get_mut(at..at + 2) {
+                (*tens, *ones) = (b'0' + (number / 10) as u8, b'0' + (number % 10) as u8);
+            }
+        }
+        text[28] = b'0' + (nanos % 10) as u8;
+        if nanos % 1_000 > 0 {
+            return (text, 30);
+        }
+        text[26] = b'Z';
+        (text, 27)
     }
 }
 
@@ -125,6 +162,8 @@ mod tests {
         check("2026-11-30T10:15:02.123456789+02:00", "2026-11-30T08:15:02.123456789Z");
         check("1969-12-31 23:59:59.5-0030", "1970-01-01T00:29:59.500000Z");
         check("2024-02-29T00:00:00Z", "2024-02-29T00:00:00.000000Z");
+        assert_eq!(Timestamp(i64::MIN).to_string(), "1677-09-21T00:12:43.145224192Z");
+        assert_eq!(Timestamp(i64::MAX).to_string(), "2262-04-11T23:47:16.854775807Z");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! Never looks at the environment, a file or the terminal; `setup` settles all that.
 
 mod diff;
+mod examples;
 mod export;
 mod runs;
 mod view;
@@ -24,7 +25,7 @@ pub use view::View;
 /// frames, and decodes them by the .proto files given at run time. A schema for the Agent Bidi / RunSSE
 /// protocol is built in.
 #[derive(Parser, Debug)]
-#[command(name = "rpcshark", version, max_term_width = 100)]
+#[command(name = "rpcshark", version, max_term_width = 100, after_help = examples::RPCSHARK)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -43,83 +44,59 @@ pub enum Command {
     /// Print one record per frame
     ///
     /// JSON Lines when piped, one coloured line per frame on a terminal.
-    #[command(
-        disable_version_flag = true,
-        after_help = "Examples:\n  rpcshark decode session.har\n  rpcshark decode session.har | jq .message\n  \
-                            tcpdump -U -w - | rpcshark decode -\n  rpcshark decode -I protos --as pkg.Reply body.bin\n  \
-                            rpcshark decode -Y 'message.**.text contains \"error\"' session.pcap\n  \
-                            rpcshark decode --jq '[.frame, .kind]' session.pcap"
-    )]
+    #[command(disable_version_flag = true, after_help = examples::DECODE)]
     Decode(Reading),
     /// Show conversations, runs, turns, steps and calls, every request with its answer
     ///
     /// A drawing on a terminal, one event a line (JSON) when piped.
-    #[command(
-        after_help = "Examples:\n  rpcshark timeline session.pcap\n  rpcshark timeline session.pcap | jq 'select(.type==\"link\" and .state!=\"answered\")'\n  rpcshark timeline --at 46 session.pcap"
-    )]
+    #[command(after_help = examples::TIMELINE)]
     Timeline(Timeline),
     /// Print what was said: text, thinking, shell output, tool arguments
-    #[command(
-        after_help = "Examples:\n  rpcshark follow session.har\n  rpcshark follow --stream shell session.pcap"
-    )]
+    #[command(after_help = examples::FOLLOW)]
     Follow(Follow),
     /// Show what changed between two sessions; exit 0 where nothing did, 1 where something did
     ///
     /// Ids, times, chunks, compression and protocol are left out of account: two runs never share them. Read like `git diff`;
     /// one object per change with --format json or jsonl.
-    #[command(
-        after_help = "Examples:\n  rpcshark diff monday.pcap tuesday.har\n  rpcshark diff --stat a.pcap b.pcap\n  \
-                            rpcshark diff --ignore '**.cwd' --only message.text a.pcap b.pcap\n  \
-                            rpcshark diff --run 1:2 session.pcap session.pcap\n  \
-                            rpcshark diff --format jsonl a.pcap b.pcap | jq -r 'select(.type==\"changed\").path'"
-    )]
+    #[command(after_help = examples::DIFF)]
     Diff(Diff),
     /// Count calls, frames, bytes, kinds, waits and tokens
+    #[command(after_help = examples::STATS)]
     Stats(Reading),
     /// Print the findings alone; exit 1 where one is at the level of --fail-on
+    #[command(after_help = examples::CHECK)]
     Check(Check),
     /// List the blobs of a capture, check their hashes, write them out
+    #[command(after_help = examples::BLOBS)]
     Blobs(Blobs),
     /// Write a session for other programs: a report, a trace, a diagram
     ///
     /// To standard output, or to a file with -o. See docs/EXPORT.md.
-    #[command(after_help = "Examples:\n  rpcshark export --to html -o report.html session.pcap\n  \
-                            rpcshark export --to perfetto session.har > trace.json\n  \
-                            rpcshark export --to mermaid session.pcap >> README.md")]
+    #[command(after_help = examples::EXPORT)]
     Export(Export),
     /// Write records or messages in JSON back to bytes
     ///
     /// Reads what decode prints with --expand none (or carrier) and --show-secrets, a record a line, spread over
     /// lines or in an array; with --as TYPE, bare messages in ProtoJSON.
-    #[command(
-        after_help = "Examples:\n  rpcshark decode --expand none --show-secrets session.har | rpcshark encode > frames.bin\n  \
-                            echo '{\"text\":\"hello\"}' | rpcshark encode -I protos --as pkg.Chat --to hex"
-    )]
+    #[command(after_help = examples::ENCODE)]
     Encode(Encode),
     /// Say what schema is loaded
+    #[command(after_help = examples::SCHEMA)]
     Schema(SchemaArgs),
     /// Say what is known of a protocol, and what is not
+    #[command(after_help = examples::DIALECT)]
     Dialect(DialectArgs),
     /// Look at a capture: frame list, message tree, bytes, timeline (see docs/VIEW.md)
     ///
     /// Opens at once, however long the capture: frames are read in the background and decoded as they are
     /// shown. ? shows the keys.
-    #[command(
-        after_help = "Examples:\n  rpcshark view session.pcap\n  rpcshark view -Y 'findings.severity >= \"warning\"' session.har\n  \
-                            rpcshark view --columns frame,time,kind,message.**.path session.pcap\n  \
-                            tcpdump -U -w - | rpcshark view -"
-    )]
+    #[command(after_help = examples::VIEW)]
     View(View),
     /// Print what a shell needs to complete options, types, kinds and codes
-    #[command(
-        after_help = "Examples:\n  source <(rpcshark completions bash)\n  rpcshark completions zsh > ~/.zfunc/_rpcshark\n  \
-                            rpcshark completions fish > ~/.config/fish/completions/rpcshark.fish"
-    )]
+    #[command(after_help = examples::COMPLETIONS)]
     Completions(Completions),
     /// Print the manual page, of one command or of the whole
-    #[command(
-        after_help = "Examples:\n  rpcshark man | man -l -\n  rpcshark man --write-to /usr/local/share/man/man1"
-    )]
+    #[command(after_help = examples::MAN)]
     Man(Man),
 }
 
@@ -216,11 +193,13 @@ pub struct SchemaArgs {
 #[derive(Subcommand, Debug)]
 pub enum SchemaCommand {
     /// List the methods, messages and enums that are loaded
+    #[command(after_help = examples::SCHEMA_LIST)]
     List {
         #[command(flatten)]
         schema: SchemaOptions,
     },
     /// Show a message, enum or service with its fields
+    #[command(after_help = examples::SCHEMA_SHOW)]
     Show {
         /// Full name of a message, enum or service
         #[arg(add = ArgValueCompleter::new(completion::types))]
@@ -229,6 +208,7 @@ pub enum SchemaCommand {
         schema: SchemaOptions,
     },
     /// Write what is loaded as one descriptor set, imports included
+    #[command(after_help = examples::SCHEMA_COMPILE)]
     Compile {
         /// The file to write
         #[arg(short, long, value_name = "FILE")]
@@ -240,6 +220,7 @@ pub enum SchemaCommand {
         schema: SchemaOptions,
     },
     /// Say what differs between two schemas, and what breaks the wire; exit 1 where something does
+    #[command(after_help = examples::SCHEMA_DIFF)]
     Diff {
         /// The schema before: a folder of .proto files, a .proto file or a descriptor set
         #[arg(value_name = "A")]
@@ -252,6 +233,7 @@ pub enum SchemaCommand {
         breaking: bool,
     },
     /// Say what a capture uses that the schema does not know
+    #[command(after_help = examples::SCHEMA_COVERAGE)]
     Coverage(Box<Coverage>),
 }
 
@@ -280,9 +262,7 @@ pub enum DialectCommand {
     ///
     /// Exit 1 where the built-in dialect has names that the schema lacks; a dialect that is given must
     /// resolve whole.
-    #[command(
-        after_help = "Examples:\n  rpcshark dialect check\n  rpcshark dialect check chat.txtpb -I protos --no-builtin"
-    )]
+    #[command(after_help = examples::DIALECT_CHECK)]
     Check {
         /// A dialect, or a folder with .proto files and their dialect (.txtpb) [default: the built-in one]
         #[arg(value_name = "DIR|FILE")]
@@ -294,6 +274,7 @@ pub enum DialectCommand {
         schema: SchemaOptions,
     },
     /// List the rules that hold for the schema
+    #[command(after_help = examples::DIALECT_SHOW)]
     Show {
         /// A dialect, or a folder with .proto files and their dialect (.txtpb) [default: the built-in one]
         #[arg(value_name = "DIR|FILE")]
@@ -412,10 +393,10 @@ pub struct OutputOptions {
     /// How times are shown in text
     #[arg(long, value_enum, default_value = "relative")]
     pub time: Time,
-    /// Add a hex dump of each payload
+    /// Add a hex dump of each payload (decode)
     #[arg(short = 'x')]
     pub hex: bool,
-    /// Add the message tree with field numbers and types
+    /// Add the message tree with field numbers and types (decode)
     #[arg(short = 'V')]
     pub tree: bool,
     /// Colour [default: auto]

@@ -15,9 +15,9 @@ use super::{report, terminal};
 /// A buffered standard output.
 pub type Out = BufWriter<Stdout>;
 
-/// Standard output, buffered.
+/// Standard output, buffered. What frames rendered together come to is mostly longer, and goes out without a copy.
 pub fn out() -> Out {
-    BufWriter::with_capacity(1 << 16, io::stdout())
+    BufWriter::with_capacity(1 << 15, io::stdout())
 }
 
 /// `text` on a terminal, `jsonl` in a pipe, unless said; `-V`, `-x` mean text, `-e` means fields, `--jq` JSON.

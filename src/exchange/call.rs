@@ -117,9 +117,9 @@ impl Call {
         self.halves.iter().map(|h| h.held_cost + h.body.len()).sum()
     }
 
-    /// Whether the event belongs to another exchange under the same key.
-    pub fn is_another(&self, event: &HttpEvent) -> bool {
-        matches!(event.part, HttpPart::Head(_)) && self.half(event.side).head.is_some()
+    /// Whether a head belongs to another exchange under the same key.
+    pub fn is_another(&self, head: &HttpEvent) -> bool {
+        self.half(head.side).head.is_some()
     }
 
     pub fn take(&mut self, event: HttpEvent, work: &mut Work<'_, '_>) {

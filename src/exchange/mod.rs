@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::base::codec::Inflater;
 use crate::base::{Code, Cx, Finding};
-use crate::pdu::{HttpEvent, LaneEvent, StreamKey};
+use crate::pdu::{HttpEvent, HttpPart, LaneEvent, StreamKey};
 
 use call::{Call, Work};
 
@@ -70,7 +70,9 @@ impl Exchanges {
     /// Takes the next piece of HTTP and appends what it makes known.
     pub fn push(&mut self, event: HttpEvent, cx: &mut Cx<'_>, out: &mut Vec<LaneEvent>) {
         let key = event.key;
-        if self.calls.get(&key).is_some_and(|(_, call)| call.is_another(&event)) {
+        if matches!(event.part, HttpPart::Head(_))
+            && self.calls.get(&key).is_some_and(|(_, call)| call.is_another(&event))
+        {
             self.close(key, cx, out);
         }
         let (number, call) = match self.calls.entry(key) {

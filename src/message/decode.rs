@@ -16,8 +16,7 @@ use super::{
     Node, NodeKind, Tree,
     wire::{self, Fault, Tag, Wire},
 };
-pub(super) use field::element_wire;
-use field::fits;
+pub(super) use field::{element_wire, fits};
 use report::Report;
 
 /// Depth over which no message is decoded, whatever the limits say: what walks the tree may recurse.

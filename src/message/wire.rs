@@ -1,6 +1,8 @@
 //! The wire format, read as total functions: every byte string gives a value or says where it breaks.
 //! Never looks at a schema, never reads past the end it is given.
 
+use smallvec::{SmallVec, smallvec};
+
 /// Wire types that begin a field; end-group is [`Tag::End`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Wire {
@@ -68,7 +70,16 @@ pub(super) struct Fault {
 type Read<T> = Result<(T, usize), Fault>;
 
 /// A varint that starts at `at` and may not reach `end`.
+#[inline]
 pub(super) fn varint(bytes: &[u8], at: usize, end: usize) -> Read<u64> {
+    // Most are one byte long.
+    match bytes.get(at) {
+        Some(byte) if *byte < 0x80 && at < end => Ok((u64::from(*byte), at + 1)),
+        _ => long_varint(bytes, at, end),
+    }
+}
+
+fn long_varint(bytes: &[u8], at: usize, end: usize) -> Read<u64> {
     let rest = bytes.get(at..end.max(at)).unwrap_or_default();
     let mut value = 0;
     for (i, byte) in rest.iter().take(10).enumerate() {
@@ -164,7 +175,7 @@ pub(super) fn field(bytes: &[u8], at: usize, end: usize) -> Read<(u32, Wire, usi
 
 /// The offset of the end-group tag of a group whose content starts at `at`, and the offset after it.
 pub(super) fn skip_group(bytes: &[u8], number: u32, at: usize, end: usize) -> Read<usize> {
-    let mut open = vec![number];
+    let mut open: SmallVec<[u32; 16]> = smallvec![number];
     let mut at = at;
     loop {
         let (found, next) = tag(bytes, at, end)?;

@@ -1,16 +1,13 @@
 //! Captures through the rooms, frames out in batches: decoded wide, written in order.
 //! Never lets the number of threads or the pace of the input show in the output.
 
-use std::cell::OnceCell;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::time::Duration;
 
-use rayon::prelude::*;
-
-use crate::base::{Cx, Finding, Severity, Timestamp};
+use crate::base::{Code, Cx, Finding, Severity, Timestamp};
 use crate::exchange::Exchanges;
 use crate::message::fast::Tables;
 use crate::pdu::{End, Frame, Side};
@@ -18,6 +15,7 @@ use crate::session::{Digest, Event, Input, Placed, Session};
 use crate::source::{self, Format, Reader, Record};
 use crate::view::Decoded;
 
+use super::crew::{Crew, Done, Tasks};
 use super::decode::{Worker, mask};
 use super::feed::{Fed, Feed, Files};
 use super::joins::Joins;
@@ -152,15 +150,35 @@ pub fn run(
     // written under other names: one lane is enough then.
     let one_lane = config.correlate || config.filter.is_some() && config.json_names;
     let tables = (!one_lane).then(|| Arc::new(Tables::new(&config.schema, config.json_names)));
+    let worker = || Worker::new(tables.clone());
+    let act = |worker: &mut Worker, chunk: &mut Done| render_chunk(config, render, worker, chunk);
+    let tasks = Tasks::default();
+    let threads = config.threads.max(1);
+    std::thread::scope(|scope| {
+        let crew = Crew::new(threads, scope, &tasks, &act, &worker);
+        run_with(config, captures, worker(), crew, sink)
+    })
+}
+
+fn run_with(
+    config: &Config,
+    captures: &mut dyn Iterator<Item = Reader>,
+    scout: Worker,
+    mut crew: Crew<'_, '_>,
+    sink: &mut dyn Sink,
+) -> io::Result<Summary> {
+    let crew = &mut crew;
     let mut driver = Driver {
         config,
-        render,
         joins: Joins::new(config),
         typer: Typer::default(),
-        scout: Worker::new(tables.clone()),
-        tables,
-        jobs: Vec::new(),
+        scout,
+        chunks: Vec::new(),
+        queued: 0,
         bytes: 0,
+        number: 0,
+        flight: None,
+        loose: Vec::new(),
         first: None,
         before: None,
         exchanges: Exchanges::new(),
@@ -172,9 +190,8 @@ pub fn run(
         spare: Vec::new(),
         timed: true,
     };
-    let pool = Pool { threads: config.threads, made: OnceCell::new() };
     for reader in captures {
-        if !driver.capture(reader, &pool, sink)? {
+        if !driver.capture(reader, crew, sink)? {
             driver.summary.stopped = true;
             break;
         }
@@ -191,50 +208,79 @@ pub fn run(
     Ok(driver.summary)
 }
 
-/// The threads of a run, started when there is work for more than one.
-struct Pool {
-    threads: usize,
-    made: OnceCell<Option<rayon::ThreadPool>>,
+/// Decodes and renders the frames of a chunk that are wanted.
+fn render_chunk(config: &Config, render: &Render<'_>, worker: &mut Worker, chunk: &mut Done) {
+    let Done { jobs, rendered, findings, said } = chunk;
+    for job in jobs.iter() {
+        // A run is what all of its frames say: the filter of a correlated run is its sink's.
+        let decoded = match config.correlate {
+            true => Some(worker.decode(config, job)),
+            false => worker.decode_wanted(config, job),
+        };
+        let Some(decoded) = decoded else {
+            rendered.ends.push(rendered.bytes.len());
+            continue;
+        };
+        let digest = config.correlate.then(|| worker.digest(config, job, &decoded));
+        let item = job.item(config, &decoded);
+        render(&item, job, &mut rendered.bytes);
+        rendered.ends.push(rendered.bytes.len());
+        for finding in &decoded.findings {
+            findings[finding.severity as usize] += 1;
+        }
+        match digest {
+            Some(digest) => said.push((decoded, digest)),
+            None => worker.recycle(job, decoded),
+        }
+    }
+    if !config.correlate {
+        jobs.clear();
+    }
 }
 
-impl Pool {
-    fn get(&self) -> Option<&rayon::ThreadPool> {
-        let make = || match self.threads {
-            0 | 1 => None,
-            threads => rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok(),
-        };
-        self.made.get_or_init(make).as_ref()
-    }
+/// A side of a call that stopped, after so many frames of its batch.
+type Stopped = (usize, u64, Side, End);
+
+/// A batch that is being rendered.
+struct Flight {
+    /// Frames of the run up to its end.
+    frames: u64,
+    ends: Vec<Stopped>,
 }
 
 struct Driver<'a> {
     config: &'a Config,
-    render: &'a Render<'a>,
     joins: Joins,
     typer: Typer,
     scout: Worker,
-    tables: Option<Arc<Tables>>,
-    jobs: Vec<Job>,
+    /// The batch that is being filled: its chunks, its frames and about how many bytes they have.
+    chunks: Vec<Done>,
+    queued: usize,
     bytes: usize,
+    /// Frames so far.
+    number: u64,
+    /// The batch before it, where it is still under way.
+    flight: Option<Flight>,
+    /// Findings of no frame that wait for that batch.
+    loose: Vec<(Arc<str>, Finding)>,
     first: Option<Timestamp>,
     before: Option<Timestamp>,
     exchanges: Exchanges,
     files: Files,
     summary: Summary,
     session: Option<Session<'a>>,
-    /// Sides of calls that stopped, each with the number of queued jobs before it.
-    ends: Vec<(usize, u64, Side, End)>,
+    ends: Vec<Stopped>,
     /// Events that wait for the next frame.
     early: Vec<Event>,
-    /// Buffers to be used again.
-    spare: Vec<Rendered>,
+    /// Chunks whose buffers are to be used again.
+    spare: Vec<Done>,
     /// Whether frames of the capture have times of their own.
     timed: bool,
 }
 
 impl Driver<'_> {
     /// One capture from beginning to end; false where the sink wants no more.
-    fn capture(&mut self, reader: Reader, pool: &Pool, sink: &mut dyn Sink) -> io::Result<bool> {
+    fn capture(&mut self, reader: Reader, crew: &mut Crew<'_, '_>, sink: &mut dyn Sink) -> io::Result<bool> {
         let name: Arc<str> = Arc::from(reader.name());
         // These give one time for a whole body, or none.
         self.timed = !matches!(
@@ -277,12 +323,15 @@ impl Driver<'_> {
         let mut frames = Vec::new();
         let mut findings = Vec::new();
         while let Some(waiting) = next(&receiver, stop.as_deref(), || {
-            self.settle(pool, sink).and_then(|go| sink.idle().map(|()| go))
+            self.settle(crew, sink).and_then(|go| sink.idle().map(|()| go))
         })? {
             let block = match waiting {
                 Waiting::Stop => return Ok(false),
                 Waiting::Records(Ok(block)) => block,
                 Waiting::Records(Err(error)) => {
+                    if !self.land(crew, sink)? {
+                        return Ok(false);
+                    }
                     sink.error(&error);
                     continue;
                 }
@@ -290,16 +339,16 @@ impl Driver<'_> {
             for record in block {
                 let mut cx = Cx { findings: &mut findings, limits: &self.config.limits };
                 feed.push(self.config, record, &mut cx, &mut frames);
-                if !self.take(&name, &mut frames, &mut findings, pool, sink)? {
+                if !self.take(&name, &mut frames, &mut findings, crew, sink)? {
                     return Ok(false);
                 }
             }
         }
         let mut cx = Cx { findings: &mut findings, limits: &self.config.limits };
         feed.finish(self.config, &mut cx, &mut frames);
-        let go = self.take(&name, &mut frames, &mut findings, pool, sink)?;
+        let go = self.take(&name, &mut frames, &mut findings, crew, sink)?;
         (self.exchanges, self.files) = feed.into_parts();
-        Ok(self.settle(pool, sink)? && go)
+        Ok(self.settle(crew, sink)? && go)
     }
 
     /// Takes in what the rooms gave.
@@ -308,29 +357,37 @@ impl Driver<'_> {
         name: &Arc<str>,
         frames: &mut Vec<Fed>,
         findings: &mut Vec<Finding>,
-        pool: &Pool,
+        crew: &mut Crew<'_, '_>,
         sink: &mut dyn Sink,
     ) -> io::Result<bool> {
         for fed in frames.drain(..) {
             match fed {
                 Fed::Frame(frame, ids, timed) => self.queue(name, frame, &ids, timed),
                 Fed::End(call, side, end) if self.session.is_some() => {
-                    self.ends.push((self.jobs.len(), call, side, end));
+                    self.ends.push((self.queued, call, side, end));
                 }
                 Fed::End(..) => {}
             }
-            if (self.jobs.len() >= BATCH_FRAMES || self.bytes >= BATCH_BYTES) && !self.settle(pool, sink)? {
+            if (self.queued >= BATCH_FRAMES || self.bytes >= BATCH_BYTES) && !self.turn(crew, sink)? {
                 return Ok(false);
             }
         }
-        self.summary.count(findings);
-        for mut finding in findings.drain(..) {
+        self.loose.extend(findings.drain(..).map(|finding| (name.clone(), finding)));
+        if self.flight.is_none() {
+            self.tell(sink);
+        }
+        Ok(true)
+    }
+
+    /// Gives findings that belong to no frame to the sink.
+    fn tell(&mut self, sink: &mut dyn Sink) {
+        for (name, mut finding) in self.loose.drain(..) {
+            self.summary.count(std::slice::from_ref(&finding));
             if !self.config.show_secrets {
                 mask(self.config.schema.secrets(), &mut finding);
             }
-            sink.finding(name, &finding);
+            sink.finding(&name, &finding);
         }
-        Ok(true)
     }
 
     fn queue(&mut self, name: &Arc<str>, frame: Frame, ids: &[(String, String)], timed: bool) {
@@ -341,6 +398,10 @@ impl Driver<'_> {
             self.joins.wants(config, &frame, typed.ty).then(|| scout.wire(config, &frame, typed.ty));
         let joined = self.joins.observe(config, &frame, typed.ty, payload.as_deref(), ids);
         let mut frame = frame;
+        if self.joins.filled() {
+            let text = "more ids that join calls than are kept: calls of later ones stay apart";
+            frame.findings.push(Finding::new(Code::LimitReached, text));
+        }
         if let Some(rpc) = typed.rpc.take() {
             let mut lane = (*frame.lane).clone();
             lane.rpc = Some(rpc);
@@ -352,85 +413,68 @@ impl Driver<'_> {
         // What a batch holds is what its frames inflate to, which is not known yet.
         let weight = if frame.compressed { INFLATES } else { 1 };
         self.bytes += frame.payload.len().saturating_mul(weight);
-        self.summary.frames += 1;
-        let number = self.summary.frames;
+        self.number += 1;
+        self.queued += 1;
         let timed = timed && self.timed;
-        self.jobs.push(Job { number, capture: name.clone(), frame, typed, joined, clock, timed });
+        let job = Job { number: self.number, capture: name.clone(), frame, typed, joined, clock, timed };
+        match self.chunks.last_mut().filter(|chunk| chunk.jobs.len() < CHUNK) {
+            Some(chunk) => chunk.jobs.push(job),
+            None => {
+                let mut chunk = self.spare.pop().unwrap_or_default();
+                chunk.jobs.push(job);
+                self.chunks.push(chunk);
+            }
+        }
     }
 
     /// Decodes, renders and writes what is queued; false where the sink wants no more.
-    fn settle(&mut self, pool: &Pool, sink: &mut dyn Sink) -> io::Result<bool> {
-        if self.jobs.is_empty() && self.ends.is_empty() {
+    fn settle(&mut self, crew: &mut Crew<'_, '_>, sink: &mut dyn Sink) -> io::Result<bool> {
+        Ok(self.turn(crew, sink)? && self.land(crew, sink)?)
+    }
+
+    /// Writes the batch under way and begins the one that is queued; a crew of one thread ends it at once.
+    fn turn(&mut self, crew: &mut Crew<'_, '_>, sink: &mut dyn Sink) -> io::Result<bool> {
+        if !self.land(crew, sink)? {
+            return Ok(false);
+        }
+        if self.queued == 0 && self.ends.is_empty() {
             return Ok(true);
         }
-        let (config, render, tables) = (self.config, self.render, &self.tables);
-        let chunk = |worker: &mut Worker, jobs: &[Job], rendered: Rendered| {
-            let mut done = Done { rendered, findings: [0; 3], said: Vec::new() };
-            for job in jobs {
-                // A run is what all of its frames say: the filter of a correlated run is its sink's.
-                let decoded = match config.correlate {
-                    true => Some(worker.decode(config, job)),
-                    false => worker.decode_wanted(config, job),
-                };
-                let Some(decoded) = decoded else {
-                    done.rendered.ends.push(done.rendered.bytes.len());
-                    continue;
-                };
-                let digest = config.correlate.then(|| worker.digest(config, job, &decoded));
-                let item = job.item(config, &decoded);
-                render(&item, job, &mut done.rendered.bytes);
-                done.rendered.ends.push(done.rendered.bytes.len());
-                for finding in &decoded.findings {
-                    done.findings[finding.severity as usize] += 1;
-                }
-                match digest {
-                    Some(digest) => done.said.push((decoded, digest)),
-                    None => worker.recycle(decoded),
-                }
-            }
-            done
-        };
-        let jobs = std::mem::take(&mut self.jobs);
-        let chunks: Vec<(&[Job], Rendered)> =
-            jobs.chunks(CHUNK).map(|jobs| (jobs, self.spare.pop().unwrap_or_default())).collect();
-        let pool = if chunks.len() > 1 { pool.get() } else { None };
-        let done: Vec<Done> = match pool {
-            Some(pool) => pool.install(|| {
-                let chunks = chunks.into_par_iter().with_max_len(1);
-                let start = || Worker::new(tables.clone());
-                chunks.map_init(start, |worker, (jobs, rendered)| chunk(worker, jobs, rendered)).collect()
-            }),
-            None => {
-                chunks.into_iter().map(|(jobs, rendered)| chunk(&mut self.scout, jobs, rendered)).collect()
-            }
-        };
-        self.bytes = 0;
+        self.flight = Some(Flight { frames: self.number, ends: std::mem::take(&mut self.ends) });
+        crew.begin(std::mem::take(&mut self.chunks));
+        (self.queued, self.bytes) = (0, 0);
+        if crew.is_alone() { self.land(crew, sink) } else { Ok(true) }
+    }
+
+    /// Waits for the batch under way and writes it; false where the sink wants no more.
+    fn land(&mut self, crew: &mut Crew<'_, '_>, sink: &mut dyn Sink) -> io::Result<bool> {
+        let Some(flight) = self.flight.take() else { return Ok(true) };
+        let done = crew.end(&mut self.scout)?;
+        self.summary.frames = flight.frames;
         for one in &done {
             self.summary.findings.iter_mut().zip(one.findings).for_each(|(sum, n)| *sum += n);
         }
-        if self.session.is_some() {
-            return self.correlate(&jobs, &done, sink);
+        if self.session.is_some() && !self.correlate(flight.ends, &done, sink)? {
+            return Ok(false);
         }
-        for mut one in done {
-            if !sink.frames(&one.rendered)? {
+        for one in done {
+            if self.session.is_none() && !sink.frames(&one.rendered)? {
                 return Ok(false);
             }
-            one.rendered.bytes.clear();
-            one.rendered.ends.clear();
-            if one.rendered.bytes.capacity() <= BATCH_BYTES {
-                self.spare.push(one.rendered);
-            }
+            self.spare.extend(one.emptied());
         }
+        self.tell(sink);
         Ok(true)
     }
 
     /// Takes what was decoded into the session, in capture order.
-    fn correlate(&mut self, jobs: &[Job], done: &[Done], sink: &mut dyn Sink) -> io::Result<bool> {
+    fn correlate(&mut self, ends: Vec<Stopped>, done: &[Done], sink: &mut dyn Sink) -> io::Result<bool> {
         let Some(session) = &mut self.session else { return Ok(true) };
-        let mut ends = std::mem::take(&mut self.ends).into_iter().peekable();
+        let mut ends = ends.into_iter().peekable();
         let mut events = std::mem::take(&mut self.early);
-        let done = done.iter().flat_map(|chunk| chunk.said.iter().zip(chunk.rendered.iter()));
-        for (number, (job, ((decoded, digest), rendered))) in jobs.iter().zip(done).enumerate() {
+        let done =
+            done.iter().flat_map(|chunk| chunk.jobs.iter().zip(&chunk.said).zip(chunk.rendered.iter()));
+        for (number, ((job, (decoded, digest)), rendered)) in done.enumerate() {
             while let Some((_, call, side, end)) = ends.next_if(|(before, ..)| *before <= number) {
                 session.call_end(call, side, &end, &mut events);
             }
@@ -461,12 +505,16 @@ impl Driver<'_> {
     }
 }
 
-/// Frames decoded and rendered.
-struct Done {
-    rendered: Rendered,
-    findings: [u64; 3],
-    /// Of correlated runs: what each frame holds and says.
-    said: Vec<(Decoded, Digest)>,
+impl Done {
+    /// The same buffers with nothing in them; `None` where they have grown too long to be kept.
+    fn emptied(mut self) -> Option<Self> {
+        self.jobs.clear();
+        self.said.clear();
+        self.rendered.bytes.clear();
+        self.rendered.ends.clear();
+        self.findings = [0; 3];
+        (self.rendered.bytes.capacity() <= BATCH_BYTES).then_some(self)
+    }
 }
 
 enum Waiting {

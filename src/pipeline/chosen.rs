@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 use std::io;
 
-use crate::base::Finding;
+use crate::base::{Code, Finding};
 use crate::query::{Field, Filter, Looked, Meta, Record, Value};
 use crate::schema::TypeId;
-use crate::session::{Event, IdValue, Session};
+use crate::session::{Event, IdValue, Notice, Session};
 use crate::source;
 
 use super::verdicts::{Frames, Late};
@@ -27,6 +27,8 @@ pub struct Chosen<'a> {
     waiting: Vec<Event>,
     /// Whether one of those may pass by now.
     news: bool,
+    /// Whether a limit left no room for one that might have.
+    full: bool,
 }
 
 impl<'a> Chosen<'a> {
@@ -46,6 +48,7 @@ impl<'a> Chosen<'a> {
             runs: HashSet::new(),
             waiting: Vec::new(),
             news: false,
+            full: false,
         }
     }
 
@@ -90,7 +93,7 @@ impl<'a> Chosen<'a> {
                 Some(true) => out.push(event),
                 Some(false) => {}
                 None if self.waiting.len() < self.config.limits.max_stages => self.waiting.push(event),
-                None => {}
+                None => self.full = true,
             }
         }
         out
@@ -118,6 +121,8 @@ impl Sink for Chosen<'_> {
             for (_, value) in ids.filter(|(namespace, _)| names_a_run(*namespace)) {
                 if self.runs.len() < self.config.limits.max_channels {
                     self.news |= self.runs.insert(value.clone());
+                } else {
+                    self.full |= !self.runs.contains(value);
                 }
             }
         }
@@ -130,7 +135,11 @@ impl Sink for Chosen<'_> {
 
     fn finished(&mut self, session: &Session<'_>, events: &[Event]) -> io::Result<()> {
         self.news = true;
-        let events = self.sift(events);
+        let mut events = self.sift(events);
+        if self.full {
+            let text = "more runs passed the filter than are followed: events of later ones are left out";
+            events.push(Event::Finding(Notice::new(Code::LimitReached, text)));
+        }
         self.inner.finished(session, &events)
     }
 

@@ -19,7 +19,7 @@ use crate::schema::{Schema, TypeId};
 use crate::session::digest::{self, Carried};
 use crate::session::status;
 use crate::session::{Digest, Status};
-use crate::view::Decoded;
+use crate::view::{Decoded, Ids};
 
 use ids::{counts_absent, owned};
 
@@ -30,6 +30,9 @@ use super::filter::{self, Seen};
 use super::joins::Id;
 use super::typing::is_json;
 use super::{Config, Expand, Job};
+
+/// Longest buffer that is kept for the next frame.
+const MAX_SPARE: usize = 1 << 20;
 
 /// What a worker keeps between frames.
 #[derive(Default)]
@@ -42,10 +45,14 @@ pub struct Worker {
     tables: Option<Arc<fast::Tables>>,
     /// Ids that the fast lane met in the last frame; `None` where it did not serve.
     met: Option<Vec<Id>>,
+    /// The ids of the call that came last, by number and by name.
+    call_ids: Option<(Arc<[Id]>, Ids)>,
     /// The name of the type that came last.
     name: Option<(TypeId, Arc<str>)>,
     /// A message's buffer, to be used again.
     spare: Vec<u8>,
+    /// A buffer for what is inflated, to be used again.
+    inflated: Vec<u8>,
     /// What the carrier of the last frame says beside what it carries.
     carried: Option<Carried>,
     canonical: Vec<u8>,
@@ -59,9 +66,17 @@ impl Worker {
     }
 
     /// Takes back what a decoded frame no longer needs.
-    pub fn recycle(&mut self, decoded: Decoded) {
+    pub fn recycle(&mut self, job: &Job, decoded: Decoded) {
         self.spare = decoded.message;
         self.spare.clear();
+        // What was inflated lies in a buffer of its own; other payloads are slices of the capture.
+        if job.frame.compressed
+            && let Ok(mut payload) = decoded.payload.try_into_mut()
+            && payload.capacity() <= MAX_SPARE
+        {
+            payload.clear();
+            self.inflated = payload.into();
+        }
     }
 
     /// The payload of a frame with its encoding undone, and whether all of it is there.
@@ -69,7 +84,7 @@ impl Worker {
         if !frame.compressed {
             return (frame.payload.clone(), frame.whole);
         }
-        let mut out = Vec::new();
+        let mut out = std::mem::take(&mut self.inflated);
         let done = frame::inflate(frame, &mut self.inflater, &config.limits, &mut out, findings);
         (out.into(), done.complete)
     }

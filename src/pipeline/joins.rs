@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::message::{self, Tree};
-use crate::pdu::{Frame, Side};
+use crate::pdu::{Frame, Lane, Side};
 use crate::schema::TypeId;
 use crate::view::IdValue;
 
@@ -48,8 +48,12 @@ pub struct Joins {
     naming: Vec<bool>,
     /// The ids that the last frame's call had; `None` since one was added anywhere.
     last: Option<(u64, Arc<[Id]>)>,
+    /// The lane of the last frame, whose siblings know what it is.
+    told: Option<Arc<Lane>>,
     /// Namespaces that spread.
     spreading: Vec<u16>,
+    /// Whether an id was left out for want of room, and whether that was said.
+    full: (bool, bool),
     tree: Tree,
 }
 
@@ -81,10 +85,9 @@ impl Joins {
         if config.plan.tunnel(ty).is_some() || self.naming.get(ty.0 as usize) == Some(&true) {
             return true;
         }
-        let ids = self.calls.get(&frame.lane.call);
         frame.lane.side == Side::Request
             && !self.spreading.is_empty()
-            && ids.is_some_and(|ids| {
+            && self.calls.get(&frame.lane.call).is_some_and(|ids| {
                 ids.iter().any(|id| self.channels.get(id).is_some_and(|c| self.looks_on(c)))
             })
     }
@@ -129,8 +132,20 @@ impl Joins {
             }
             self.tree = tree;
         }
-        self.tell_siblings(config, frame);
+        // Where nothing was added since the frame before, what its lane is has been told.
+        let is_told = self.last.is_some() && self.told.as_ref().is_some_and(|l| Arc::ptr_eq(l, &frame.lane));
+        if !is_told {
+            self.tell_siblings(config, frame);
+            self.told = Some(frame.lane.clone());
+        }
         Joined { ids: self.ids_of_call(call), inner }
+    }
+
+    /// Whether `Limits::max_channels` was reached; asked again, that is no news.
+    pub fn filled(&mut self) -> bool {
+        let (full, said) = self.full;
+        self.full.1 = full;
+        full && !said
     }
 
     fn ids_of_call(&mut self, call: u64) -> Arc<[Id]> {
@@ -170,6 +185,7 @@ impl Joins {
 
     fn name_call(&mut self, config: &Config, call: u64, id: Id) {
         if self.channels.len() >= config.limits.max_channels && !self.channels.contains_key(&id) {
+            self.full.0 = true;
             return;
         }
         self.channels.entry(id.clone()).or_default();

@@ -12,6 +12,7 @@ mod batch;
 mod chosen;
 mod compared;
 mod complete;
+mod crew;
 mod decode;
 mod feed;
 mod filter;

@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -22,8 +23,23 @@ const SERVER_PORTS: [u16; 10] = [80, 443, 8080, 8443, 8000, 8888, 3000, 5000, 90
 const SHARE_GIVEN_UP: usize = 16;
 
 /// The two ends of a connection, in an order of their own.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ends([SocketAddr; 2]);
+
+impl Hash for Ends {
+    /// Address and port in one word where they fit: every packet is looked up by this.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for end in self.0 {
+            match end.ip() {
+                IpAddr::V4(ip) => state.write_u64(u64::from(ip.to_bits()) << 16 | u64::from(end.port())),
+                IpAddr::V6(ip) => {
+                    state.write_u128(ip.to_bits());
+                    state.write_u16(end.port());
+                }
+            }
+        }
+    }
+}
 
 impl Ends {
     /// The ends of a segment, and which of them sent it.
@@ -55,6 +71,9 @@ pub(super) struct Flows {
     ignored: u64,
 }
 
+/// Parts, each with the side that sent it.
+type Parts = Vec<(usize, StreamPart)>;
+
 struct Flow {
     number: u32,
     ends: Ends,
@@ -70,6 +89,8 @@ struct Flow {
     /// Everything was told of it.
     done: bool,
     last_seen: u64,
+    /// What the two steps of a segment's way give, to be used again.
+    scratch: (Parts, Parts),
 }
 
 impl Flows {
@@ -89,29 +110,28 @@ impl Flows {
     ) {
         self.clock += 1;
         let clock = self.clock;
-        let fit = match self.flows.get_mut(&ends) {
-            Some(flow) => flow.tcp.fit(side, segment),
+        match self.flows.get_mut(&ends) {
+            Some(flow) => match flow.tcp.fit(side, segment) {
+                Fit::Belongs => {
+                    flow.last_seen = clock;
+                    return flow.push(side, segment, env, out);
+                }
+                Fit::Stray => return,
+                Fit::Another => {}
+            },
             // What is left of a connection that ended before the capture began.
             None if segment.rst => return,
-            None => Fit::Another,
-        };
-        match fit {
-            Fit::Belongs => {}
-            Fit::Stray => return,
-            Fit::Another => {
-                if let Some(mut before) = self.flows.remove(&ends) {
-                    self.ignored += u64::from(before.end(&StreamPart::Reset, env, out));
-                }
-                self.make_room(env, out);
-                let flow = Flow::new(self.begun, ends, decode_as);
-                self.begun = self.begun.saturating_add(1);
-                self.flows.insert(ends, flow);
-            }
+            None => {}
         }
-        if let Some(flow) = self.flows.get_mut(&ends) {
-            flow.last_seen = clock;
-            flow.push(side, segment, env, out);
+        if let Some(mut before) = self.flows.remove(&ends) {
+            self.ignored += u64::from(before.end(&StreamPart::Reset, env, out));
         }
+        self.make_room(env, out);
+        let mut flow = Flow::new(self.begun, ends, decode_as);
+        self.begun = self.begun.saturating_add(1);
+        flow.last_seen = clock;
+        flow.push(side, segment, env, out);
+        self.flows.insert(ends, flow);
     }
 
     /// Ends all connections, in the order of their beginning.
@@ -161,6 +181,7 @@ impl Flow {
             layer: None,
             done: false,
             last_seen: 0,
+            scratch: Default::default(),
         }
     }
 
@@ -173,9 +194,10 @@ impl Flow {
         if self.over() {
             return;
         }
-        let mut parts = Vec::new();
+        let (mut parts, mut passed) = std::mem::take(&mut self.scratch);
         self.tcp.push(side, segment, env.cx.limits, &mut parts, &mut self.notices);
-        self.deliver(parts, env, out);
+        self.deliver(&mut parts, &mut passed, env, out);
+        self.scratch = (parts, passed);
         if self.tcp.closed() {
             self.close(env, out);
         }
@@ -184,17 +206,23 @@ impl Flow {
     /// Ends it; whether it was none of ours.
     fn end(&mut self, part: &StreamPart, env: &mut Env<'_, '_>, out: &mut Vec<HttpEvent>) -> bool {
         if !self.over() {
-            let mut parts = Vec::new();
+            let (mut parts, mut passed) = (Parts::new(), Parts::new());
             self.tcp.end(part, env.cx.limits, &mut parts, &mut self.notices);
-            self.deliver(parts, env, out);
+            self.deliver(&mut parts, &mut passed, env, out);
             self.close(env, out);
         }
         self.layer.is_none()
     }
 
-    fn deliver(&mut self, parts: Vec<(usize, StreamPart)>, env: &mut Env<'_, '_>, out: &mut Vec<HttpEvent>) {
-        let mut passed = Vec::new();
-        for (side, part) in parts {
+    /// Hands on what the connection gave; `passed` is for the gate and empty between calls.
+    fn deliver(
+        &mut self,
+        parts: &mut Parts,
+        passed: &mut Parts,
+        env: &mut Env<'_, '_>,
+        out: &mut Vec<HttpEvent>,
+    ) {
+        for (side, part) in parts.drain(..) {
             if matches!(part, StreamPart::Data { .. })
                 && let Some(started) = self.started.get_mut(side)
                 && !std::mem::replace(started, true)
@@ -203,7 +231,7 @@ impl Flow {
             {
                 self.gate.join(side);
             }
-            let decision = self.gate.push(side, part, &mut passed);
+            let decision = self.gate.push(side, part, passed);
             if let Some(decision) = decision {
                 self.begin(decision, env);
             } else if let Some(protocol) = self.forced
@@ -219,6 +247,7 @@ impl Flow {
                 layer.push(dir, part, env, out);
             }
         }
+        passed.clear();
         if self.layer.is_some() {
             let of = namer(self.number, self.client);
             self.notices.take(of, env.cx.findings);

@@ -38,8 +38,9 @@ pub(super) fn members(item: &Item<'_>, with_message: bool, out: &mut Vec<u8>) {
     push_string(out, item.capture);
     match frame.time {
         Some(time) => {
-            out.extend_from_slice(b",\"ts\":");
-            push_string(out, &time.to_string());
+            out.extend_from_slice(b",\"ts\":\"");
+            time.push(out);
+            out.push(b'"');
         }
         None => out.extend_from_slice(b",\"ts\":null"),
     }

@@ -37,6 +37,9 @@ pub struct Carrier {
     pub assumed: bool,
 }
 
+/// Ids by namespace key; frames of a call whose messages hold none of their own share them.
+pub type Ids = Arc<[(Arc<str>, Vec<IdValue>)]>;
+
 /// What decoding made of a frame.
 #[derive(Clone, Debug, Default)]
 pub struct Decoded {
@@ -49,7 +52,7 @@ pub struct Decoded {
     /// The message as JSON text.
     pub message: Vec<u8>,
     /// Ids by namespace, in order of appearance.
-    pub ids: Vec<(Arc<str>, Vec<IdValue>)>,
+    pub ids: Ids,
     /// What carried it.
     pub carrier: Option<Carrier>,
     /// Messages in a JSON codec: their length in wire format, so that lengths compare across codecs.

@@ -8,17 +8,12 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::run::{fixture, rpcshark, stderr};
+use crate::run::{fixture, is_there, rpcshark, stderr};
 
 fn exported(to: &str, args: &[&str]) -> Vec<u8> {
     let output = rpcshark(&[&["export", "--to", to], args].concat());
     assert_eq!(output.status.code(), Some(0), "{to} {args:?}: {}", stderr(&output));
     output.stdout
-}
-
-/// Whether a program answers when it is asked for its version.
-fn is_there(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success())
 }
 
 /// A test that needs a program which is not there: said, so that nobody takes it for passed.
@@ -425,38 +420,4 @@ fn diagrams_render() {
     assert_eq!((&last["messages"], &last["ran"]), (&Value::from(6), &Value::from(false)));
     let text = last["text"].as_str().expect("text");
     assert!(text.contains("<img src=x onerror=window.ran=1>") && text.contains("C->>C: loop"), "{text}");
-}
-
-/// The commands of docs/EXPORT.md, as they stand there.
-#[test]
-fn recipes_run() {
-    let docs = include_str!("../../docs/EXPORT.md");
-    let dir = tempfile::tempdir().expect("a folder");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    #[cfg(unix)]
-    std::os::unix::fs::symlink(root.join("fixtures"), dir.path().join("fixtures")).expect("a link");
-    let program = Path::new(env!("CARGO_BIN_EXE_rpcshark")).parent().expect("a folder");
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
-    let mut ran = 0;
-    for block in docs.split("```sh\n").skip(1) {
-        for line in block.split("```").next().expect("its end").lines() {
-            let needs = line.split(' ').next().expect("a command");
-            if !is_there(needs) && needs != "rpcshark" {
-                skipped("recipes_run", &format!("{needs} is not installed: {line}"));
-                continue;
-            }
-            if line.contains("parquet") && !cfg!(feature = "parquet") {
-                continue;
-            }
-            let output =
-                Command::new("sh").args(["-euc", line]).current_dir(dir.path()).env("PATH", &path).output();
-            let output = output.expect("a shell");
-            assert!(output.status.success(), "{line}: {}", stderr(&output));
-            if needs != "rpcshark" {
-                assert!(!output.stdout.is_empty(), "{line} prints nothing");
-            }
-            ran += 1;
-        }
-    }
-    assert!(ran >= 5, "{ran} recipes");
 }

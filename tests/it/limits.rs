@@ -7,6 +7,8 @@ use rpcshark::base::Limits;
 
 use crate::run::{fixture, rpcshark, rpcshark_fed, stderr};
 
+const ZSTD: &str = "@cases/16-zstd-br-deflate/zstd.bin";
+
 /// The codes of all findings of a capture under a limit.
 fn codes_under(limit: &str, args: &[&str]) -> BTreeSet<String> {
     let output = rpcshark(&[&["check", "--format", "jsonl", "--limit", limit], args].concat());
@@ -42,6 +44,14 @@ fn each_limit_is_told() {
         check("max_record=200", &["@good.flow"], "limit.reached"),
         check("max_record=200", &["@records/debug/runsse.jsonl"], "limit.reached"),
         check("max_bodies=10", &["@good-h2c.pcap"], "limit.reached"),
+        check("max_ratio=0", &["--limit", "ratio_floor=0", "--encoding", "zstd", ZSTD], "codec.bomb"),
+        check(
+            "max_tls_search=0",
+            &["--keylog", "@midstream-tls13-h2.keys", "@midstream-tls13-h2.pcap"],
+            "net.tls-no-key",
+        ),
+        check("max_channels=0", &["@good.pcap"], "limit.reached"),
+        check("max_channels=0", &["-Y", "kind == \"run_request\"", "@good.pcap"], "limit.reached"),
         check("max_lives=1", &["@good.pcap"], "limit.reached"),
         check("max_stages=2", &["@good.pcap"], "limit.reached"),
         check("max_text=10", &["@good.pcap"], "limit.reached"),
@@ -50,6 +60,14 @@ fn each_limit_is_told() {
     ];
     let silent: Vec<String> = silent.into_iter().flatten().collect();
     assert!(silent.is_empty(), "{}", silent.join("\n"));
+}
+
+/// Said once, at the first frame whose call is not joined.
+#[test]
+fn ids_left_out_are_told() {
+    let output = rpcshark(&["decode", "--format", "jsonl", "--limit", "max_channels=1", "@good.pcap"]);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert_eq!(text.matches("more ids that join calls than are kept").count(), 1, "{text}");
 }
 
 #[test]

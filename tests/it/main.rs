@@ -16,6 +16,7 @@ mod limits;
 mod live;
 mod packet_cases;
 mod packets;
+mod recipes;
 mod reference;
 mod roundtrip;
 mod run;

@@ -53,6 +53,12 @@ pub fn parse(output: &Output) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
 }
 
+/// Whether a shell finds a program.
+pub fn is_there(program: &str) -> bool {
+    let found = Command::new("bash").args(["-c", "command -v \"$0\"", program]).output();
+    found.is_ok_and(|output| output.status.success())
+}
+
 /// Standard error of a run.
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Output};
 
-use crate::run::{fixture, rpcshark};
+use crate::run::{fixture, is_there, rpcshark};
 
 fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -51,14 +51,34 @@ fn every_shell_has_its_function() {
     assert_eq!(rpcshark(&["completions", "csh"]).status.code(), Some(2));
 }
 
+/// A file in `$fpath` is loaded when the first Tab is pressed: that Tab completes, too.
+#[test]
+fn zsh_completes_from_the_first_tab() {
+    let function = text(&rpcshark(&["completions", "zsh"]));
+    if !is_there("zsh") {
+        eprintln!("SKIPPED zsh_completes_from_the_first_tab: zsh is not installed");
+        return assert!(function.contains("funcstack"));
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("_rpcshark"), function).expect("a file");
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_rpcshark")).parent().expect("a folder");
+    let line = "fpath=($PWD); path=($0 $path); autoload -Uz _rpcshark
+        compdef() { }; _describe() { print -l ${(P)3} }; words=(rpcshark deco) CURRENT=2; _rpcshark";
+    let output = Command::new("zsh").args(["-fc", line]).arg(program).current_dir(&folder).output();
+    let output = output.expect("zsh starts");
+    assert!(text(&output).starts_with("decode"), "{output:?}");
+}
+
 #[test]
 fn manual_pages_are_whole_and_never_written_over() {
     let folder = tempfile::tempdir().expect("a folder");
-    let to = folder.path().to_str().expect("a path in UTF-8");
+    // As `man1` is where nothing has been installed yet.
+    let folder = folder.path().join("share/man1");
+    let to = folder.to_str().expect("a path in UTF-8");
     assert!(rpcshark(&["man", "--write-to", to]).status.success());
     let names: Vec<_> = fs::read_dir(to).expect("a folder").flatten().map(|e| e.file_name()).collect();
     assert!(names.contains(&"rpcshark.1".into()) && names.contains(&"rpcshark-decode.1".into()), "{names:?}");
-    let page = fs::read_to_string(folder.path().join("rpcshark-decode.1")).expect("a page");
+    let page = fs::read_to_string(folder.join("rpcshark-decode.1")).expect("a page");
     assert!(page.contains("show\\-secrets") && page.contains("tcpdump"));
     let again = rpcshark(&["man", "--write-to", to]);
     assert_eq!(again.status.code(), Some(2));

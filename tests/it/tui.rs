@@ -251,6 +251,10 @@ fn jumps() {
     desk.keys("ssmells<Enter>");
     assert_eq!(desk.number(), 9, "the first message with the text");
     assert!(desk.app.state.line().is_some_and(|l| desk.app.state.detail.lines[l].value.contains("smells")));
+    desk.keys("stides<Enter>;");
+    let (first, second) = (desk.number(), desk.keys(";").number());
+    assert!(second > first, "{first} and again {second}");
+    assert_eq!(desk.keys(",").number(), first);
     desk.keys("snowhere to be found<Enter>");
     assert!(desk.app.state.note.as_ref().is_some_and(|(_, bad)| *bad));
     let mut damaged = Desk::open(fixture("unanswered.pcap"), 100, 24);
@@ -357,6 +361,36 @@ fn the_documents_list_every_key() {
     for (keys, text) in KEYS.iter().filter(|(keys, _)| !keys.is_empty()) {
         assert!(document.contains(&format!("| `{keys}` | {text} |")), "{keys}: {text}");
     }
+}
+
+#[test]
+fn with_control_a_letter_is_another_key() {
+    let mut desk = Desk::open(fixture("good-bidi.pcap"), 100, 24);
+    // In the tree `l` unfolds and `x` unfolds all; in the timeline `z` fits a lane; what was said ends with `f`.
+    for keys in ["<Enter>", "<Tab>", "t", "qf"] {
+        desk.keys(keys);
+        let before = desk.screen();
+        desk.keys("<^X><^H><^S><^Y><^L><^Z>");
+        assert_eq!(desk.screen(), before, "after {keys}");
+    }
+    let asked: Vec<Out> = (0..4).flat_map(|_| [Out::Redraw, Out::Suspend]).collect();
+    assert_eq!(desk.asked, asked);
+}
+
+/// On a terminal of its own, which the program has to give back however it ends.
+#[cfg(unix)]
+#[test]
+fn the_terminal_is_given_back() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/view/terminal.py");
+    let capture = fixture("good.har");
+    let output = std::process::Command::new("python3")
+        .arg(script)
+        .arg(env!("CARGO_BIN_EXE_rpcshark"))
+        .arg(&capture)
+        .output()
+        .expect("python starts");
+    let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}{wrong}");
 }
 
 #[test]

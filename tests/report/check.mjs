@@ -69,6 +69,97 @@ const tests = {
     quiet(page, url);
   },
 
+  async "a byte leads to its field, and a field to its bytes"() {
+    const url = report("bytes", [fixture("good.pcap")]);
+    const page = await browser.open(url + "#23");
+    // Where a byte's digits and its character stand, as they are laid out: text is walked, nothing is computed.
+    await page.run(`window.placeOfByte = (at, inText) => {
+      const walker = document.createTreeWalker(document.getElementById("bytes"), NodeFilter.SHOW_TEXT);
+      let left = Math.floor(at / 16), column = inText ? 58 + at % 16 : 8 + (at % 16) * 3 + (at % 16 > 7 ? 1 : 0);
+      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        for (let k = 0; k < node.length; k++) {
+          if (left === 0 && column-- === 0) {
+            const range = document.createRange();
+            range.setStart(node, k);
+            range.setEnd(node, k + 1);
+            const box = range.getBoundingClientRect();
+            return [box.x + box.width / 2, box.y + box.height / 2];
+          }
+          if (node.data[k] === "\\n") left -= 1;
+        }
+      }
+    }`);
+    const middle = (at, inText) => page.run(`placeOfByte(${at}, ${inText})`);
+    const chosen = () => page.run("document.querySelector('.field.chosen .key')?.textContent ?? ''");
+    const where = () => page.run("document.getElementById('where').textContent");
+    const click = async (at, text) => {
+      const [x, y] = await middle(at, text);
+      await page.mouse("mousePressed", x, y);
+      await page.mouse("mouseReleased", x, y);
+      await page.settled();
+    };
+    await click(20, false);
+    assert.equal(await chosen(), "path");
+    assert.equal(await where(), "message.exec_server_message.read_args.pathbytes 7 to 40");
+    await click(41, false);
+    assert.equal(await chosen(), "tool_call_id");
+    await click(4, true);
+    assert.equal(await chosen(), "id");
+    // The length of a message is its own, and no field's within it.
+    await click(6, true);
+    assert.equal(await chosen(), "read_args");
+    // What is folded opens for the field of a byte.
+    await page.click(".field.chosen .fold");
+    assert.equal(await page.run("[...document.querySelectorAll('.field')].find((f) => f.textContent.startsWith('path')).hidden"), true);
+    await click(9, false);
+    assert.equal(await chosen(), "path");
+    assert.equal(await page.run("document.querySelector('.field.chosen').hidden"), false);
+    // Keys: byte by byte, line by line.
+    await page.run("document.getElementById('bytes').focus()");
+    for (let n = 0; n < 3; n++) await page.press("h");
+    assert.equal(await chosen(), "read_args");
+    await page.press("l");
+    await page.press("j");
+    await page.press("j");
+    await page.press("j");
+    assert.equal(await chosen(), "tool_call_id");
+    assert.deepEqual(await page.run("(({ x, width, y, height }) => [x + width / 2, y + height / 2].map(Math.round))(document.querySelector('#bytes .caret').getBoundingClientRect())"),
+      (await page.run("(([x, y]) => [x + document.querySelector('#bytes .at').getBoundingClientRect().width / 16, y])(placeOfByte(7 + 48, false))")).map(Math.round));
+    // The pointer shows what it is over, and leaves what is chosen.
+    const [x, y] = await middle(20, false);
+    await page.mouse("mouseMoved", x, y);
+    await page.settled();
+    assert.equal(await page.run("document.querySelector('.field.over .key').textContent"), "path");
+    assert.match(await where(), /read_args\.path/);
+    assert.equal(await chosen(), "tool_call_id");
+    assert.equal(await page.run("document.querySelectorAll('#bytes .over').length"), 6);
+    await page.mouse("mouseMoved", 5, 5);
+    await page.settled();
+    assert.match(await where(), /tool_call_id/);
+    // Every byte that has a field lights bytes around it, whichever column is clicked.
+    const strays = await page.run(`(() => {
+      const box = document.getElementById("bytes"), strays = [];
+      box.scrollTop = 0;
+      for (let at = 0; at < 64; at++) {
+        for (const inText of [false, true]) {
+          const [clientX, clientY] = placeOfByte(at, inText);
+          box.dispatchEvent(new MouseEvent("click", { clientX, clientY, bubbles: true }));
+          const lit = [...box.querySelectorAll("mark")].some((mark) => [...mark.getClientRects()].some((r) => r.left <= clientX && clientX <= r.right && r.top <= clientY && clientY <= r.bottom));
+          if (!lit) strays.push(at);
+        }
+      }
+      return strays;
+    })()`);
+    assert.deepEqual(strays, []);
+    quiet(page, url);
+  },
+
+  async "the list stands under its headings"() {
+    const page = await browser.open(report("columns", [fixture("good.pcap")]));
+    const left = (row) => page.run(`[...document.querySelectorAll('${row} > *')].map((e) => Math.round(e.getBoundingClientRect().x))`);
+    assert.deepEqual(await left("#list-head"), await left("#list-sizer .row.chosen"));
+  },
+
   async "filters say what they let through, and what they cannot read"() {
     const page = await browser.open(report("filters", [fixture("good.pcap")]));
     const asked = async (text) => {

@@ -4,11 +4,12 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use aho_corasick::packed;
+use memchr::memmem;
 use regex::bytes::{Captures, Regex};
 use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Hir, HirKind};
 
+use super::sieve::{NEEDED, Needs, Sieve};
 use super::{is_secret_header, is_secret_parameter, mask, replaced};
 
 /// What is secret by the dialects, and anywhere.
@@ -22,27 +23,40 @@ pub struct Rules {
     keys: Vec<String>,
     /// Patterns, among them one of the keys in JSON text.
     patterns: Vec<Pattern>,
-    /// Finds what any pattern needs; made at the first look. `None`: one of them needs nothing, or they are too many.
-    needs: OnceLock<Option<packed::Searcher>>,
+    /// Finds what any credential needs; made at the first look. `None`: a pattern needs nothing, or they are too many.
+    needs: OnceLock<Option<Needs>>,
 }
 
-/// A pattern, and texts of which every match holds one, where there are such.
+/// A pattern, and what its matches must hold, where there is such a text.
 #[derive(Clone, Debug)]
 struct Pattern {
     regex: Regex,
+    /// One of these.
     needs: Vec<Vec<u8>>,
+    /// All of these, one after the other.
+    row: Vec<memmem::Finder<'static>>,
 }
 
 impl Pattern {
     /// Shorter texts are everywhere: to look for them saves nothing.
     const SHORTEST: usize = 3;
-    /// As much of each is looked for: a few texts that begin alike are one.
-    const LOOKED_FOR: usize = 4;
 
     fn new(regex: Regex) -> Self {
-        let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(regex.as_str());
-        let needs = parsed.ok().and_then(|hir| beginnings(&hir).or_else(|| middle(&hir))).unwrap_or_default();
-        Self { regex, needs }
+        let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(regex.as_str()).ok();
+        let row = parsed.as_ref().map(row).unwrap_or_default();
+        let longest = || row.iter().max_by_key(|text| text.len()).filter(|text| text.len() >= Self::SHORTEST);
+        let needs = parsed.as_ref().and_then(beginnings).or_else(|| Some(vec![longest()?.clone()]));
+        let row = row.iter().map(|text| memmem::Finder::new(text).into_owned()).collect();
+        Self { regex, needs: needs.unwrap_or_default(), row }
+    }
+
+    /// False only where nothing can match.
+    fn may_match(&self, bytes: &[u8]) -> bool {
+        let mut rest = Some(bytes);
+        for text in &self.row {
+            rest = rest.and_then(|rest| rest.get(text.find(rest)? + text.needle().len()..));
+        }
+        rest.is_some()
     }
 }
 
@@ -53,15 +67,14 @@ fn beginnings(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     literals.iter().all(|l| l.len() >= Pattern::SHORTEST).then_some(literals)
 }
 
-/// A text that stands in the middle of every match.
-fn middle(hir: &Hir) -> Option<Vec<Vec<u8>>> {
-    let HirKind::Concat(parts) = hir.kind() else { return None };
+/// The texts that stand in every match, in their order.
+fn row(hir: &Hir) -> Vec<Vec<u8>> {
+    let HirKind::Concat(parts) = hir.kind() else { return Vec::new() };
     let literals = parts.iter().filter_map(|part| match part.kind() {
-        HirKind::Literal(literal) => Some(&literal.0),
+        HirKind::Literal(literal) => Some(literal.0.to_vec()),
         _ => None,
     });
-    let longest = literals.max_by_key(|l| l.len()).filter(|l| l.len() >= Pattern::SHORTEST)?;
-    Some(vec![longest.to_vec()])
+    literals.collect()
 }
 
 impl Rules {
@@ -112,37 +125,39 @@ impl Rules {
 
     /// `bytes` with every credential in it replaced; `None` where it holds none.
     pub fn mask(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let mut masked = mask(bytes);
-        if !self.may_hold(masked.as_deref().unwrap_or(bytes)) {
-            return masked;
+        if !self.sieve(bytes).may_hold(0..bytes.len()) {
+            return None;
         }
-        for Pattern { regex: pattern, .. } in &self.patterns {
+        let mut masked = mask(bytes);
+        for pattern in &self.patterns {
             let secret = |found: &Captures<'_>| -> Vec<Range<usize>> {
                 found.name("secret").or(found.get(0)).map(|m| m.range()).into_iter().collect()
             };
-            if let Some(new) = replaced(pattern, masked.as_deref().unwrap_or(bytes), secret) {
+            let so_far = masked.as_deref().unwrap_or(bytes);
+            if pattern.may_match(so_far)
+                && let Some(new) = replaced(&pattern.regex, so_far, secret)
+            {
                 masked = Some(new);
             }
         }
         masked
     }
 
-    /// Whether a pattern can match: false only where nothing that they need is there.
-    fn may_hold(&self, bytes: &[u8]) -> bool {
-        let needs = self.needs.get_or_init(|| {
-            let mut texts = Vec::new();
-            for pattern in &self.patterns {
-                if pattern.needs.is_empty() {
-                    return None;
-                }
-                texts
-                    .extend(pattern.needs.iter().map(|text| text.get(..Pattern::LOOKED_FOR).unwrap_or(text)));
+    /// Tells which strings of a payload may hold a credential; the others [`Rules::mask`] would leave as they are.
+    pub fn sieve<'p>(&self, payload: &'p [u8]) -> Sieve<'_, 'p> {
+        Sieve::new(self, payload)
+    }
+
+    /// What finds the texts that credentials need; `None` where some need nothing.
+    pub(super) fn needs(&self) -> Option<&Needs> {
+        let make = || {
+            if self.patterns.iter().any(|pattern| pattern.needs.is_empty()) {
+                return None;
             }
-            texts.sort_unstable();
-            texts.dedup();
-            packed::Searcher::new(texts)
-        });
-        needs.as_ref().is_none_or(|needs| needs.find(bytes).is_some())
+            let own = self.patterns.iter().flat_map(|pattern| pattern.needs.iter().map(Vec::as_slice));
+            Needs::new(NEEDED.into_iter().chain(own))
+        };
+        self.needs.get_or_init(make).as_ref()
     }
 
     /// [`Rules::mask`] for text.
@@ -179,15 +194,50 @@ mod tests {
         add(r"\bgh[pu]_[a-z]{4,}");
         add("(?:AKIA|ASIA)[0-9]{4}");
         add(r"[a-z]+://[^@]+@");
-        assert!(
-            rules.may_hold(b"://")
-                && rules.may_hold(b"x ghu_")
-                && rules.may_hold(b"ASIA")
-                && !rules.may_hold(b"gh_ AKI")
-        );
+        let may_hold = |rules: &Rules, text: &str| rules.sieve(text.as_bytes()).may_hold(0..text.len());
+        assert!(["://", "x ghu_", "ASIA"].iter().all(|text| may_hold(&rules, text)));
+        assert!(!may_hold(&rules, "gh_ AKI"));
         assert_eq!(rules.mask_text("a ghp_abcd ASIA1234").as_deref(), Some("a [redacted] [redacted]"));
         assert!(rules.add_pattern("[a-z]+=[0-9]").is_ok());
-        assert!(rules.may_hold(b""), "this one needs no text of three bytes");
+        assert!(may_hold(&rules, ""), "this one needs no text of three bytes");
         assert_eq!(rules.mask_text("my=1").as_deref(), Some("[redacted]"));
+    }
+
+    #[test]
+    fn a_pattern_is_tried_where_all_its_texts_stand_in_their_order() {
+        let pattern = Pattern::new(Regex::new(r"[a-z]+://[^:]*:(?<secret>[^@]+)@").unwrap());
+        assert!(pattern.may_match(b"a://b:c@"));
+        for text in ["a://b:c", "a://b@c", "@a://b:", ":@a://"] {
+            assert!(!pattern.may_match(text.as_bytes()), "{text}");
+        }
+    }
+
+    /// A sieve is asked for the strings of a payload in their order, and must let through what any search would find.
+    #[test]
+    fn a_sieve_lets_through_what_a_search_of_each_string_finds() {
+        let mut rules = Rules::default();
+        rules.add(&[], &[], "", &["api_key".to_owned(), "seat".to_owned()]);
+        for pattern in [r"\bsk-(?:ant-)?[a-z0-9]{16,}", r"\bxox[ab]-[0-9]{4,}", r"[a-z]+://[^/:@]*:[^/@]+@"] {
+            assert!(rules.add_pattern(pattern).is_ok());
+        }
+        let texts: Vec<String> = super::super::tests::texts(40_000).collect();
+        let (mut found, mut passed) = (0, 0);
+        for strings in texts.chunks(5) {
+            // What is between two strings may belong to neither.
+            let payload = strings.join("\x0a:\"api_");
+            let mut sieve = rules.sieve(payload.as_bytes());
+            let mut from = 0;
+            for text in strings {
+                let masked = super::super::search(text.as_bytes()).is_some()
+                    || rules.patterns.iter().any(|pattern| pattern.regex.is_match(text.as_bytes()));
+                let may_hold = sieve.may_hold(from..from + text.len());
+                assert!(may_hold || !masked, "{text:?}");
+                assert_eq!(rules.mask_text(text).is_some(), masked, "{text:?}");
+                found += usize::from(masked);
+                passed += usize::from(!may_hold);
+                from += text.len() + "\x0a:\"api_".len();
+            }
+        }
+        assert!(found > 2_000 && passed > 2_000, "{found} {passed}");
     }
 }

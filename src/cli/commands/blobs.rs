@@ -92,7 +92,7 @@ impl Found<'_> {
         let (Some(folder), Some(data)) = (&self.folder, &blob.data) else { return Ok(()) };
         let path = folder.join(hex(&blob.id));
         let secret = self.config.schema.secrets().mask(data).is_some()
-            || holds_secret(&self.config.schema, &self.config.limits, data);
+            || holds_secret(&self.config.schema, &self.config.limits, data, None);
         if secret && !self.show_secrets {
             report::line(&format!(
                 "note: {} holds a secret and is not written; --show-secrets does",

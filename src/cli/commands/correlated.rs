@@ -17,6 +17,9 @@ use crate::cli::{setup, terminal};
 
 /// The configuration of a command over runs.
 pub fn config(schema: &SchemaOptions, input: &InputOptions, output: &OutputOptions) -> Result<Config> {
+    if output.tree || output.hex {
+        bail!("-V and -x show single messages, which this command does not print: use `rpcshark decode -V`");
+    }
     terminal::settle_color(output.color);
     let mut config = setup::config(schema, input, output, Expand::Carrier)?;
     config.correlate = true;

@@ -98,8 +98,6 @@ fn refuse(output: &OutputOptions) -> Result<()> {
         (output.limit.is_some(), "-c"),
         (output.count, "--count"),
         (output.quiet, "--quiet"),
-        (output.hex, "-x"),
-        (output.tree, "-V"),
     ];
     match given.into_iter().find(|(given, _)| *given) {
         Some((_, name)) => bail!("{name}: export writes what --to names, whole"),

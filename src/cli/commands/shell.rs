@@ -26,15 +26,26 @@ pub fn completions(args: Completions) -> Result<Exit> {
     };
     let mut out = Vec::new();
     shell.write_registration(VARIABLE, "rpcshark", "rpcshark", "rpcshark", &mut out)?;
+    if args.shell == "zsh" {
+        out.extend_from_slice(AUTOLOADED);
+    }
     io::stdout().write_all(&out)?;
     Ok(Exit::Done)
 }
+
+/// A file in zsh's `$fpath` is run as the completion itself the first time: it has to complete, not only to define.
+const AUTOLOADED: &[u8] = b"
+if [ \"$funcstack[1]\" = \"_rpcshark\" ]; then
+    _clap_dynamic_completer_rpcshark \"$@\"
+fi
+";
 
 /// Prints one man page, or writes all of them into a folder.
 pub fn man(args: Man) -> Result<Exit> {
     let mut cli = Cli::command();
     cli.build();
     if let Some(folder) = args.write_to {
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", shown(&folder)))?;
         pages(&cli, &folder, args.force)?;
         return Ok(Exit::Done);
     }

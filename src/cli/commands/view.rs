@@ -45,6 +45,7 @@ pub fn run(args: View) -> Result<Exit> {
     let captures = Captures::find(&args.files, setup::source(&args.input)?)?;
     let failed = captures.failed.clone();
     let name = match args.files.as_slice() {
+        [one] if one.as_os_str() == "-" => "standard input".to_owned(),
         [one] => one.display().to_string(),
         many => format!("{} captures", many.len()),
     };
@@ -134,6 +135,7 @@ fn answer(
 ) -> io::Result<()> {
     match asked {
         Out::Redraw => screen.clear()?,
+        Out::Suspend => screen.suspend()?,
         Out::Copy(what, text) => match copies {
             Some(file) => match writeln!(file, "{text}").and_then(|()| file.flush()) {
                 Ok(()) => {

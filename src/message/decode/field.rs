@@ -147,7 +147,7 @@ impl Decoder<'_> {
 }
 
 /// Whether a wire type can hold a field. Packed or not, group or length-delimited: a reader takes either.
-pub(super) fn fits(field: &FieldPlan, wire: Wire) -> bool {
+pub(in crate::message) fn fits(field: &FieldPlan, wire: Wire) -> bool {
     let scalar = match field.kind {
         Kind::String | Kind::Bytes => return wire == Wire::Len,
         Kind::Message(_) => return matches!(wire, Wire::Len | Wire::Group),

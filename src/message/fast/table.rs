@@ -57,11 +57,37 @@ pub(super) enum Shape {
     Map,
 }
 
+/// A member's key: `"name":`. Short ones are copied as a block of one length, which takes no call.
+pub(super) struct Key {
+    text: Box<[u8]>,
+    block: [u8; Self::BLOCK],
+}
+
+impl Key {
+    const BLOCK: usize = 32;
+
+    fn new(text: &[u8]) -> Self {
+        let mut block = [0; Self::BLOCK];
+        block.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
+        Self { text: text.into(), block }
+    }
+
+    /// Appends it.
+    #[inline]
+    pub fn push(&self, out: &mut Vec<u8>) {
+        if self.text.len() > Self::BLOCK {
+            return out.extend_from_slice(&self.text);
+        }
+        let end = out.len() + self.text.len();
+        out.extend_from_slice(&self.block);
+        out.truncate(end);
+    }
+}
+
 /// What to do for a tag.
 pub(super) struct Op {
     pub tag: u32,
-    /// `"name":`
-    pub key: Box<[u8]>,
+    pub key: Key,
     pub kind: Kind,
     pub shape: Shape,
     /// The bit that is set when the field, or another of its oneof, has come.
@@ -73,6 +99,8 @@ pub(super) struct Op {
     pub skips_zero: bool,
     /// Whether redaction hides any value but an empty one.
     pub hidden: bool,
+    /// The type that bytes are said to hold, where a secret can lie in it.
+    pub inner: Option<TypeId>,
     pub id: Option<u16>,
 }
 
@@ -81,7 +109,8 @@ pub(super) struct Table {
     ops: Vec<Op>,
     /// Tag → place in `ops` + 1.
     dense: Box<[u16]>,
-    pub required: Seen,
+    /// What must have come, where anything must.
+    pub required: Option<Seen>,
     /// Numeric ids that are 0 where they are left out: slot, namespace.
     pub zeros: Box<[(u8, u16)]>,
 }
@@ -118,7 +147,7 @@ fn make(schema: &Schema, plan: &TypePlan, json_names: bool) -> Option<Table> {
         return None;
     }
     let mut table =
-        Table { form, ops: Vec::new(), dense: Box::default(), required: [0; 4], zeros: Box::default() };
+        Table { form, ops: Vec::new(), dense: Box::default(), required: None, zeros: Box::default() };
     let slot = |index: usize, field: &FieldPlan| match field.oneof {
         Some(oneof) => plan.fields.len() + usize::from(oneof),
         None => index,
@@ -126,7 +155,7 @@ fn make(schema: &Schema, plan: &TypePlan, json_names: bool) -> Option<Table> {
     for (index, field) in plan.fields.iter().enumerate() {
         let slot = slot(index, field);
         if field.presence == Presence::Required
-            && let Some(word) = table.required.get_mut(slot / 64)
+            && let Some(word) = table.required.get_or_insert_default().get_mut(slot / 64)
         {
             *word |= 1 << (slot % 64);
         }
@@ -134,9 +163,10 @@ fn make(schema: &Schema, plan: &TypePlan, json_names: bool) -> Option<Table> {
         push_string(&mut key, if json_names { &field.json_name } else { &field.name });
         key.push(b':');
         let inner = field.annotation.nested.and_then(|n| schema.nested(n)).and_then(|n| n.ty);
+        let inner = inner.filter(|ty| schema.ty(*ty).reaches_secret);
         let op = |shape, wire| Op {
             tag: field.number << 3 | wire,
-            key: key.as_slice().into(),
+            key: Key::new(&key),
             kind: field.kind,
             shape,
             slot: slot as u8,
@@ -145,7 +175,8 @@ fn make(schema: &Schema, plan: &TypePlan, json_names: bool) -> Option<Table> {
             skips_zero: field.presence == Presence::Implicit && field.cardinality == Cardinality::Singular,
             hidden: field.annotation.secret
                 || field.annotation.carrier.is_some()
-                || inner.is_some_and(|ty| schema.ty(ty).reaches_secret),
+                || inner.is_some() && field.kind != Kind::Bytes,
+            inner,
             id: field.annotation.id,
         };
         let own = wire(field.kind);

@@ -1,7 +1,7 @@
 use crate::{
     base::Limits,
     message::{Id, IdValue, JsonOptions, Tree, decode, fast, ids, json, kind},
-    schema::{Annotation, Schema, Sources, TypeId, load},
+    schema::{Annotation, Encoding, Nested, Schema, Sources, TypeId, load},
 };
 
 const PROTO: &str = r#"syntax = "proto3"; package demo.v1;
@@ -9,6 +9,7 @@ const PROTO: &str = r#"syntax = "proto3"; package demo.v1;
     import "google/protobuf/struct.proto"; import "google/protobuf/timestamp.proto";
     enum Color { NONE = 0; RED = 1; BLUE = -5; }
     message Login { string user = 1; string password = 2; }
+    message Root { All all = 1; Login login = 2; }
     message All {
       int32 i32 = 1; int64 i64 = 2; uint32 u32 = 3; uint64 u64 = 4; sint32 s32 = 5; sint64 s64 = 6;
       fixed32 f32 = 7; fixed64 f64 = 8; sfixed32 sf32 = 9; sfixed64 sf64 = 10; float flt = 11; double dbl = 12;
@@ -18,7 +19,8 @@ const PROTO: &str = r#"syntax = "proto3"; package demo.v1;
       map<sint64, bytes> by_num = 25; oneof pick { string a = 26; All b = 27; Color c = 28; bool d = 29; }
       optional int32 opt_int = 30; optional string opt_text = 31; google.protobuf.Timestamp when = 33;
       google.protobuf.Duration took = 34; google.protobuf.Struct doc = 36; google.protobuf.Empty empty = 43;
-      Login login = 44; uint32 number = 45; string name_id = 46; int32 far = 100000;
+      Login login = 44; uint32 number = 45; string name_id = 46; bytes login_raw = 47;
+      repeated bytes logins = 48; string login_hex = 49; int32 far = 100000;
     }"#;
 
 fn schema() -> Schema {
@@ -28,6 +30,14 @@ fn schema() -> Schema {
     for (id, name) in ["demo.v1.All.number", "demo.v1.All.name_id", "demo.v1.All.raw"].iter().enumerate() {
         let field = schema.field(name).unwrap();
         schema.annotate(field, Annotation { id: Some(id as u16), ..Annotation::default() });
+    }
+    let ty = schema.type_by_name("demo.v1.Login");
+    for (name, encoding) in
+        [("login_raw", Encoding::Protobuf), ("logins", Encoding::Blob), ("login_hex", Encoding::Hex)]
+    {
+        let nested = Some(schema.add_nested(Nested { encoding, ty, inner: None }));
+        let field = schema.field(&format!("demo.v1.All.{name}")).unwrap();
+        schema.annotate(field, Annotation { nested, ..Annotation::default() });
     }
     let secrets = schema.secrets_mut();
     secrets.add(&[], &[], "", &["seat".to_owned()]);
@@ -131,9 +141,9 @@ impl Dice {
         let mut out = Vec::new();
         let mut number = 0;
         while self.roll(8) > 0 {
-            number = if self.roll(30) == 0 { 1 + self.roll(47) } else { number + 1 + self.roll(9) };
+            number = if self.roll(30) == 0 { 1 + self.roll(50) } else { number + 1 + self.roll(9) };
             self.field(number, depth, &mut out);
-            if matches!(number, 18 | 20 | 21 | 23..=25) && self.roll(2) == 0 {
+            if matches!(number, 18 | 20 | 21 | 23..=25 | 48) && self.roll(2) == 0 {
                 self.field(number, depth, &mut out);
             }
         }
@@ -183,6 +193,12 @@ impl Dice {
                     push_len(&mut content, 2, b"hunter2");
                 }
             }
+            (47..=49, _) => match self.roll(4) {
+                0 => push_len(&mut content, 2, b"hunter2"),
+                1 => push_len(&mut content, 1, b"somebody"),
+                2 => (0..32).for_each(|_| content.push(self.roll(256) as u8)),
+                _ => self.text(&mut content),
+            },
             (14 | 15 | 21 | 26 | 31 | 46, _) => self.text(&mut content),
             _ => {}
         }
@@ -233,7 +249,7 @@ fn what_is_not_regular_is_left() {
     let schema = schema();
     let tables = fast::Tables::new(&schema, false);
     let taken = |payload: &[u8]| check(&schema, &tables, payload, true);
-    assert!(taken(b"") && taken(b"\x08\x01") && taken(b"\x72\x02hi"));
+    assert!(taken(b"") && taken(b"\x08\x01") && taken(b"\x72\x02hi") && taken(b"\xfa\x02\x04\x0a\x02ab"));
     // Twice, out of its run, both branches, unknown, another wire type, cut, not UTF-8, a secret.
     for payload in [
         &b"\x08\x01\x08\x02"[..],
@@ -244,6 +260,7 @@ fn what_is_not_regular_is_left() {
         b"\x72\x05hi",
         b"\x72\x01\xff",
         b"\xe2\x02\x03\x12\x01p",
+        b"\xfa\x02\x04\x12\x02ab",
     ] {
         assert!(!taken(payload), "{payload:02x?}");
     }

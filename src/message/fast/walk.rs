@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use smallvec::SmallVec;
 
 use crate::{
-    base::Limits,
-    message::{IdValue, MAX_DEPTH, ids::widened, json, wkt},
+    base::{Limits, secret::Sieve},
+    message::{IdValue, MAX_DEPTH, ids::widened, json, wire, wkt},
     schema::{Kind, Schema, TypeId, is_secret_name},
 };
 
@@ -36,6 +36,8 @@ pub(super) struct Walk<'a, 'o> {
     redact: bool,
     /// Whether encoded messages are looked for.
     tries: bool,
+    /// Which strings may hold a credential.
+    sieve: Sieve<'o, 'a>,
     limits: &'o Limits,
     deepest: usize,
     out: &'o mut Vec<u8>,
@@ -63,7 +65,9 @@ impl<'a, 'o> Walk<'a, 'o> {
     ) -> Self {
         let deepest = limits.max_depth.min(MAX_DEPTH).min(DEEPEST);
         let tries = redact && !schema.secret_roots().is_empty();
-        Self { schema, tables, payload, redact, tries, limits, deepest, out, ids, branch: None, fields: 0 }
+        let sieve = schema.secrets().sieve(payload);
+        let (branch, fields) = (None, 0);
+        Self { schema, tables, payload, redact, tries, sieve, limits, deepest, out, ids, branch, fields }
     }
 
     pub fn root(mut self, ty: TypeId) -> Option<Option<u16>> {
@@ -101,12 +105,12 @@ impl<'a, 'o> Walk<'a, 'o> {
             }
             at = match op.shape {
                 Shape::One => {
-                    let (raw, next) = self.read(op.kind, content, end)?;
+                    let (raw, next) = self.read(op.tag & 7, content, end)?;
                     self.count()?;
                     self.id(op, raw);
                     if !(op.skips_zero && is_zero(op.kind, raw)) {
                         self.key(op, &mut comma);
-                        self.value(op.kind, op.hidden, raw, depth)?;
+                        self.value(op, raw, depth)?;
                     }
                     next
                 }
@@ -121,7 +125,9 @@ impl<'a, 'o> Walk<'a, 'o> {
                 }
             };
         }
-        if table.required.iter().zip(&seen).any(|(required, seen)| required & !seen != 0) {
+        if let Some(required) = &table.required
+            && required.iter().zip(&seen).any(|(required, seen)| required & !seen != 0)
+        {
             return None;
         }
         let mut place = ids_before;
@@ -145,15 +151,17 @@ impl<'a, 'o> Walk<'a, 'o> {
         if std::mem::replace(comma, true) {
             self.out.push(b',');
         }
-        self.out.extend_from_slice(&op.key);
+        op.key.push(self.out);
     }
 
     fn varint(&self, at: usize, end: usize) -> Option<(u64, usize)> {
         varint(self.payload, at, end)
     }
 
-    fn read(&self, kind: Kind, at: usize, end: usize) -> Option<(Raw, usize)> {
-        match table::wire(kind) {
+    /// A value of a wire type.
+    #[inline]
+    fn read(&self, wire: u32, at: usize, end: usize) -> Option<(Raw, usize)> {
+        match wire {
             0 => self.varint(at, end).map(|(bits, next)| (Raw::Bits(bits), next)),
             2 => {
                 let (length, from) = self.varint(at, end)?;
@@ -171,8 +179,14 @@ impl<'a, 'o> Walk<'a, 'o> {
         }
     }
 
+    #[inline]
     fn id(&mut self, op: &Op, raw: Raw) {
-        let Some(namespace) = op.id else { return };
+        if let Some(namespace) = op.id {
+            self.found(namespace, op, raw);
+        }
+    }
+
+    fn found(&mut self, namespace: u16, op: &Op, raw: Raw) {
         let value = match (op.kind, raw) {
             (Kind::String | Kind::Bytes, Raw::Range(from, to)) if from < to => {
                 let bytes = self.payload.get(from..to).unwrap_or_default();
@@ -187,24 +201,21 @@ impl<'a, 'o> Walk<'a, 'o> {
         self.ids.push(FastId { namespace, value, absent: false });
     }
 
-    fn value(&mut self, kind: Kind, hidden: bool, raw: Raw, depth: usize) -> Option<()> {
+    fn value(&mut self, op: &Op, raw: Raw, depth: usize) -> Option<()> {
+        let is_empty = matches!(raw, Raw::Range(from, to) if from == to);
+        if op.hidden && self.redact && !is_empty {
+            return None;
+        }
+        self.shown(op.kind, op.inner, raw, depth)
+    }
+
+    /// A value that is not hidden as such.
+    fn shown(&mut self, kind: Kind, inner: Option<TypeId>, raw: Raw, depth: usize) -> Option<()> {
         match (kind, raw) {
-            (kind, Raw::Bits(bits)) => {
-                if hidden && self.redact {
-                    return None;
-                }
-                self.number(kind, bits)
-            }
-            (kind, Raw::Range(from, to)) => {
-                if hidden && self.redact && to > from {
-                    return None;
-                }
-                match kind {
-                    Kind::Message(ty) => self.message(ty, from, to, depth + 1),
-                    Kind::String => self.text(self.payload.get(from..to)?),
-                    _ => self.bytes(self.payload.get(from..to)?),
-                }
-            }
+            (kind, Raw::Bits(bits)) => self.number(kind, bits),
+            (Kind::Message(ty), Raw::Range(from, to)) => self.message(ty, from, to, depth + 1),
+            (Kind::String, Raw::Range(from, to)) => self.text(from, to),
+            (_, Raw::Range(from, to)) => self.bytes(from, to, inner),
         }
     }
 
@@ -213,10 +224,10 @@ impl<'a, 'o> Walk<'a, 'o> {
         self.out.push(b'[');
         let mut at = content;
         loop {
-            let (raw, next) = self.read(op.kind, at, end)?;
+            let (raw, next) = self.read(op.tag & 7, at, end)?;
             self.count()?;
             self.id(op, raw);
-            self.value(op.kind, op.hidden, raw, depth)?;
+            self.value(op, raw, depth)?;
             match self.again(op, next, end) {
                 Some(content) => at = content,
                 None => {
@@ -246,12 +257,13 @@ impl<'a, 'o> Walk<'a, 'o> {
             return self.again(op, to, end).is_none().then_some(to);
         }
         self.key(op, comma);
+        let wire = table::wire(op.kind);
         let mut at = from;
         let mut before = b'[';
         while at < to {
             self.out.push(before);
             before = b',';
-            let (raw, next) = self.read(op.kind, at, to)?;
+            let (raw, next) = self.read(wire, at, to)?;
             let Raw::Bits(bits) = raw else { return None };
             self.number(op.kind, bits)?;
             at = next;
@@ -267,23 +279,24 @@ impl<'a, 'o> Walk<'a, 'o> {
             return None;
         }
         let (key_kind, value_kind) = table::entry(self.schema, entry)?;
+        let (key_wire, value_wire) = (table::wire(key_kind), table::wire(value_kind));
         let mut keys: SmallVec<[(usize, usize); FEW]> = SmallVec::new();
         let mut at = content;
         self.out.push(b'{');
         loop {
-            let (Raw::Range(from, to), next) = self.read(op.kind, at, end)? else { return None };
+            let (Raw::Range(from, to), next) = self.read(op.tag & 7, at, end)? else { return None };
             self.fields += 2;
             self.count()?;
             let (tag, key_at) = self.varint(from, to)?;
-            if tag != u64::from(1 << 3 | table::wire(key_kind)) {
+            if tag != u64::from(1 << 3 | key_wire) {
                 return None;
             }
-            let (key, after) = self.read(key_kind, key_at, to)?;
+            let (key, after) = self.read(key_wire, key_at, to)?;
             let (tag, value_at) = self.varint(after, to)?;
-            if tag != u64::from(2 << 3 | table::wire(value_kind)) {
+            if tag != u64::from(2 << 3 | value_wire) {
                 return None;
             }
-            let (value, after) = self.read(value_kind, value_at, to)?;
+            let (value, after) = self.read(value_wire, value_at, to)?;
             if after != to {
                 return None;
             }
@@ -295,9 +308,7 @@ impl<'a, 'o> Walk<'a, 'o> {
                     let secrets = self.schema.secrets();
                     let is_secret = |key| is_secret_name(key) || secrets.is_key(key);
                     let hides = |key| std::str::from_utf8(key).map_or(true, is_secret);
-                    if self.redact && (hides(bytes) || self.schema.secrets().mask(bytes).is_some())
-                        || !text::push(self.out, bytes)
-                    {
+                    if self.redact && (hides(bytes) || self.masks(from, to)) || !text::push(self.out, bytes) {
                         return None;
                     }
                 }
@@ -315,7 +326,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             }
             keys.push((begin, self.out.len()));
             self.out.push(b':');
-            self.value(value_kind, false, value, depth + 1)?;
+            self.shown(value_kind, None, value, depth + 1)?;
             match self.again(op, next, end) {
                 Some(content) => at = content,
                 None => {
@@ -336,9 +347,16 @@ impl<'a, 'o> Walk<'a, 'o> {
         keys.iter().enumerate().all(|(i, k)| keys.iter().take(i).all(|other| key(other) != key(k)))
     }
 
-    fn text(&mut self, bytes: &[u8]) -> Option<()> {
+    /// Whether a string holds a credential.
+    fn masks(&mut self, from: usize, to: usize) -> bool {
+        let bytes = self.payload.get(from..to).unwrap_or_default();
+        self.sieve.may_hold(from..to) && self.schema.secrets().mask(bytes).is_some()
+    }
+
+    fn text(&mut self, from: usize, to: usize) -> Option<()> {
+        let bytes = self.payload.get(from..to)?;
         if self.redact {
-            if self.schema.secrets().mask(bytes).is_some() {
+            if self.masks(from, to) {
                 return None;
             }
             if self.tries && text::may_be_encoded(bytes) {
@@ -354,16 +372,17 @@ impl<'a, 'o> Walk<'a, 'o> {
         text::push(self.out, bytes).then_some(())
     }
 
-    fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
+    fn bytes(&mut self, from: usize, to: usize, inner: Option<TypeId>) -> Option<()> {
+        let bytes = self.payload.get(from..to)?;
         if self.redact {
             if self.tries && bytes.len() >= 4 {
                 // Hex digits are looked into as such; that they are a message themselves too is rare.
                 let digits = bytes.iter().all(u8::is_ascii_hexdigit);
-                if digits || json::holds_secret(self.schema, self.limits, bytes) {
+                if digits || json::holds_secret(self.schema, self.limits, bytes, inner) {
                     return None;
                 }
             }
-            if self.schema.secrets().mask(bytes).is_some() {
+            if self.masks(from, to) {
                 return None;
             }
         }
@@ -463,20 +482,10 @@ pub(super) fn branch(table: &Table, payload: &[u8]) -> Option<Option<u16>> {
     (at == end && table.form == Form::Object).then_some(branch)
 }
 
+/// As [`wire::varint`] reads it: why it cannot be read is for the tolerant lane to tell.
+#[inline(always)]
 fn varint(payload: &[u8], at: usize, end: usize) -> Option<(u64, usize)> {
-    let bytes = payload.get(at..end)?;
-    let first = *bytes.first()?;
-    if first < 0x80 {
-        return Some((u64::from(first), at + 1));
-    }
-    let mut value = u64::from(first & 0x7f);
-    for (i, byte) in bytes.iter().enumerate().take(10).skip(1) {
-        value |= u64::from(byte & 0x7f) << (7 * i);
-        if *byte < 0x80 {
-            return (i < 9 || *byte <= 1).then_some((value, at + i + 1));
-        }
-    }
-    None
+    wire::varint(payload, at, end).ok()
 }
 
 /// Whether a value is its kind's default.

@@ -3,8 +3,12 @@
 
 use crate::{
     base::{Limits, Severity, secret},
-    message::{Node, NodeKind, Tree, decode::decode, guess, path_of, wire},
-    schema::{FieldPlan, Kind, Schema, TypeId, WellKnown, is_secret_name},
+    message::{
+        Node, NodeKind, Tree,
+        decode::{decode, fits},
+        guess, path_of, wire,
+    },
+    schema::{FieldPlan, Kind, Schema, TypeId, TypePlan, WellKnown, is_secret_name},
 };
 
 use super::nested::MAX_LEVEL;
@@ -228,12 +232,13 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Whether bytes, or what they are the hex or base64 of, decode as a message in which a secret is set.
-pub fn holds_secret(schema: &Schema, limits: &Limits, bytes: &[u8]) -> bool {
+/// Whether bytes, or what they are the hex or base64 of, decode as a message in which a secret is set; `inner`
+/// where they are said to be one of a type.
+pub fn holds_secret(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<TypeId>) -> bool {
     if schema.secret_roots().is_empty() || bytes.len() < MIN_TRIED {
         return false;
     }
-    let holds = |raw: &[u8]| secret_message(schema, limits, raw, None).is_some();
+    let holds = |raw: &[u8]| secret_message(schema, limits, raw, inner).is_some();
     let is_hex = bytes.iter().all(u8::is_ascii_hexdigit);
     !is_hex && holds(bytes) || encoded(bytes).is_some_and(|raw| holds(&raw))
 }
@@ -241,7 +246,7 @@ pub fn holds_secret(schema: &Schema, limits: &Limits, bytes: &[u8]) -> bool {
 /// Whether text is the hex or base64 of something with a secret in it.
 pub fn hides_encoded(schema: &Schema, limits: &Limits, text: &[u8]) -> bool {
     encoded(text).is_some_and(|raw| schema.secrets().mask(&raw).is_some())
-        || holds_secret(schema, limits, text)
+        || holds_secret(schema, limits, text, None)
 }
 
 /// What bytes are the hex or base64 of, where they can be.
@@ -266,6 +271,9 @@ fn secret_message(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<
     let mut tree = Tree::new();
     let mut findings = Vec::new();
     inner.iter().chain(schema.secret_roots()).copied().find(|ty| {
+        if Some(*ty) != inner && !knows_first(schema.ty(*ty), bytes) {
+            return false;
+        }
         findings.clear();
         decode(schema, Some(*ty), bytes, limits, &mut tree, &mut findings);
         let seen = look(schema, &tree);
@@ -273,6 +281,12 @@ fn secret_message(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<
         // What the schema says lies here needs no proof by a clean decode.
         (clean || Some(*ty) == inner) && seen.secret
     })
+}
+
+/// Whether a type has the field that bytes begin with: one it does not have is never a clean message of it.
+fn knows_first(plan: &TypePlan, bytes: &[u8]) -> bool {
+    let Ok((wire::Tag::Field(number, kind), _)) = wire::tag(bytes, 0, bytes.len()) else { return false };
+    plan.index_of(number).and_then(|index| plan.field(index)).is_some_and(|field| fits(field, kind))
 }
 
 /// What bytes are, read as a type.
@@ -327,4 +341,53 @@ fn look(schema: &Schema, tree: &Tree) -> Seen {
         seen.unknown |= known.is_none() && node.kind != NodeKind::Rest;
     }
     seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Sources, load};
+
+    const PROTO: &str = r#"syntax = "proto3"; package demo.v1;
+        message Login { string user = 1; string password = 2; }
+        message Page { repeated int32 n = 3; Login login = 5; string api_key = 9; }"#;
+
+    #[test]
+    fn what_lacks_the_first_field_would_not_have_been_clean() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("t.proto"), PROTO).unwrap();
+        let mut schema =
+            load(&Sources { roots: vec![dir.path().into()], ..Sources::default() }).unwrap().schema;
+        schema.settle();
+        let ty = schema.type_by_name("demo.v1.Page").unwrap();
+        let mut state = 7u64;
+        let mut roll = |sides: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % sides
+        };
+        let (mut tree, limits) = (Tree::new(), Limits::default());
+        let (mut secrets, mut passed) = (0, 0);
+        for _ in 0..30_000 {
+            // Fields of any number and wire type, most of which hold what they should.
+            let mut bytes = Vec::new();
+            for _ in 0..1 + roll(3) {
+                let number = [2, 3, 5, 9, 9, 12][roll(6) as usize];
+                let wire = if roll(4) == 0 { roll(6) } else { 2 };
+                bytes.push((number << 3 | wire) as u8);
+                if wire == 2 {
+                    bytes.push(4);
+                }
+                bytes.extend_from_slice(if number == 5 { b"\x12\x02ab" } else { b"abcd" });
+            }
+            let mut findings = Vec::new();
+            decode(&schema, Some(ty), &bytes, &limits, &mut tree, &mut findings);
+            let seen = look(&schema, &tree);
+            let clean = !seen.unknown && !findings.iter().any(|f| f.severity == Severity::Error);
+            let knows = knows_first(schema.ty(ty), &bytes);
+            assert!(knows || !clean, "{bytes:02x?}");
+            secrets += u32::from(clean && seen.secret);
+            passed += u32::from(!knows);
+        }
+        assert!(secrets > 1_000 && passed > 1_000, "{secrets} {passed}");
+    }
 }

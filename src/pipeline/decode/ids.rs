@@ -1,9 +1,11 @@
 //! The ids of a frame: those of its call, and those that its message holds.
 //! Never shows more than a few of a namespace.
 
+use std::sync::Arc;
+
 use crate::base::text::hex;
 use crate::message::{self, Tree};
-use crate::view::{Decoded, IdValue};
+use crate::view::{Decoded, IdValue, Ids};
 
 use super::super::joins::Id;
 use super::super::{Config, Job};
@@ -25,14 +27,36 @@ impl Worker {
                 found
             }
         };
-        for (namespace, value) in job.joined.ids.iter().cloned().chain(own) {
-            let Some(namespace) = config.plan.namespaces.get(usize::from(namespace)) else { continue };
-            match decoded.ids.iter_mut().find(|(key, _)| *key == namespace.key) {
-                Some((_, values)) if values.contains(&value) || values.len() >= MAX_IDS => {}
-                Some((_, values)) => values.push(value),
-                None => decoded.ids.push((namespace.key.clone(), vec![value])),
-            }
+        if own.is_empty() {
+            decoded.ids = self.ids_of_call(config, &job.joined.ids);
+            return;
         }
+        let mut ids = Vec::new();
+        job.joined.ids.iter().cloned().chain(own).for_each(|id| add(config, &mut ids, id));
+        decoded.ids = ids.into();
+    }
+
+    /// The ids of a call by namespace, made anew where they are not those of the frame before.
+    fn ids_of_call(&mut self, config: &Config, call: &Arc<[Id]>) -> Ids {
+        if let Some((known, ids)) = &self.call_ids
+            && Arc::ptr_eq(known, call)
+        {
+            return ids.clone();
+        }
+        let mut ids = Vec::new();
+        call.iter().cloned().for_each(|id| add(config, &mut ids, id));
+        let ids: Ids = ids.into();
+        self.call_ids = Some((call.clone(), ids.clone()));
+        ids
+    }
+}
+
+fn add(config: &Config, ids: &mut Vec<(Arc<str>, Vec<IdValue>)>, (namespace, value): Id) {
+    let Some(namespace) = config.plan.namespaces.get(usize::from(namespace)) else { return };
+    match ids.iter_mut().find(|(key, _)| *key == namespace.key) {
+        Some((_, values)) if values.contains(&value) || values.len() >= MAX_IDS => {}
+        Some((_, values)) => values.push(value),
+        None => ids.push((namespace.key.clone(), vec![value])),
     }
 }
 

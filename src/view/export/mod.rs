@@ -15,12 +15,12 @@ use std::sync::Arc;
 use crate::base::{Finding, Timestamp};
 use crate::dialect::Plan;
 use crate::pdu::{Protocol, Side};
-use crate::session::{IdValue, Model, Stage};
+use crate::session::{Model, Stage};
 
 pub use story::{Run, Wait};
 
-use super::Item;
 use super::text::label::Label;
+use super::{Ids, Item};
 
 /// A frame as exporters see it: what it is, where it stands, without what it says in full.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub struct Frame {
     /// Values of measures that it brings.
     pub measures: Vec<(u16, f64)>,
     /// Ids by namespace key.
-    pub ids: Vec<(Arc<str>, Vec<IdValue>)>,
+    pub ids: Ids,
     /// A W3C trace context: that of the call's request head, or of the message.
     pub context: Option<TraceContext>,
     /// What is wrong with the frame itself.

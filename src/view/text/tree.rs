@@ -80,7 +80,7 @@ pub(crate) fn hidden(schema: &Schema, plan: Option<&TypePlan>, node: &Node, payl
         return true;
     }
     matches!(node.kind, NodeKind::Bytes | NodeKind::Text)
-        && (schema.secrets().mask(bytes).is_some() || holds_secret(schema, &Limits::default(), bytes))
+        && (schema.secrets().mask(bytes).is_some() || holds_secret(schema, &Limits::default(), bytes, None))
 }
 
 fn line(

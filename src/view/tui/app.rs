@@ -32,6 +32,8 @@ pub enum Out {
     Write(String, Vec<u64>, bool),
     /// Draw everything anew.
     Redraw,
+    /// Leave the terminal to the shell until the job goes on.
+    Suspend,
 }
 
 /// The interface over a capture.
@@ -328,6 +330,7 @@ impl<F: Frames> App<F> {
                 self.rows.clear();
             }
             Effect::Redraw => return Some(Out::Redraw),
+            Effect::Suspend => return Some(Out::Suspend),
         }
         None
     }

@@ -53,5 +53,6 @@ pub const LINES: &[(&str, &str)] = &[
     ("T", "times: relative, since the frame before, absolute, epoch"),
     ("F", "stay at the end as frames come"),
     ("^L", "draw anew"),
+    ("^Z", "to the shell; fg comes back"),
     ("^C", "out at once"),
 ];

@@ -54,6 +54,8 @@ pub enum Effect {
     Time,
     /// Draws everything anew.
     Redraw,
+    /// To the shell, for a while.
+    Suspend,
 }
 
 /// Takes a key in.
@@ -104,6 +106,14 @@ pub(super) enum Took {
     Yes,
     /// It asks for something.
     Asks(Effect),
+}
+
+/// The key to a pane. With Control a letter is another key: none of them means anything in one pane alone.
+pub(super) fn plain(key: KeyEvent) -> KeyCode {
+    match key.code {
+        KeyCode::Char(_) if key.modifiers.contains(KeyModifiers::CONTROL) => KeyCode::Null,
+        code => code,
+    }
 }
 
 /// A move by keys of less and vim: lines, as many as counted.
@@ -159,7 +169,7 @@ fn list(state: &mut State, key: KeyEvent, count: Option<u64>) -> Took {
         state.tail = state.tail && state.list.at + 1 >= state.len;
         return Took::Asks(Effect::Select);
     }
-    match key.code {
+    match plain(key) {
         KeyCode::Enter | KeyCode::Right | KeyCode::Char('l') => state.focus = Pane::Tree,
         _ => return Took::No,
     }
@@ -167,7 +177,7 @@ fn list(state: &mut State, key: KeyEvent, count: Option<u64>) -> Took {
 }
 
 fn tree(state: &mut State, key: KeyEvent, count: Option<u64>) -> Took {
-    match key.code {
+    match plain(key) {
         KeyCode::Char(' ') => state.fold(None),
         KeyCode::Enter => {
             let jump = state.line().and_then(|l| state.detail.lines.get(l)).and_then(|l| l.jump);
@@ -219,7 +229,7 @@ fn hex(state: &mut State, key: KeyEvent, count: Option<u64>) -> Took {
     let layout = state.layout();
     let (width, rows) = (layout.hex_width(), layout.hex_rows());
     let length = state.detail.tabs.get(state.tab).map_or(0, |t| t.bytes.len());
-    match key.code {
+    match plain(key) {
         KeyCode::Left | KeyCode::Char('h') => state.byte = state.byte.saturating_sub(1),
         KeyCode::Right | KeyCode::Char('l') => state.byte += 1,
         KeyCode::Esc => {
@@ -243,10 +253,8 @@ fn hex(state: &mut State, key: KeyEvent, count: Option<u64>) -> Took {
 fn said(state: &mut State, key: KeyEvent, count: Option<u64>) -> Took {
     let (rows, len) = (state.layout().said_rows(), state.said_lines.len());
     let last = len.saturating_sub(rows);
-    match key.code {
-        KeyCode::Esc | KeyCode::Char('q' | 'f') if !key.modifiers.contains(KeyModifiers::CONTROL) => {
-            state.view = View::Frames
-        }
+    match plain(key) {
+        KeyCode::Esc | KeyCode::Char('q' | 'f') => state.view = View::Frames,
         KeyCode::Tab | KeyCode::Char(']') | KeyCode::Right | KeyCode::Char('l') => turn_said(state, 1),
         KeyCode::BackTab | KeyCode::Char('[') | KeyCode::Left | KeyCode::Char('h') => turn_said(state, -1),
         KeyCode::Enter => {
@@ -294,6 +302,7 @@ fn everywhere(state: &mut State, key: KeyEvent, count: Option<u64>) -> Option<Ef
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
         KeyCode::Char('l') if control => return Some(Effect::Redraw),
+        KeyCode::Char('z') if control => return Some(Effect::Suspend),
         KeyCode::Char('o') if control => return Some(Effect::Back),
         KeyCode::Backspace => return Some(Effect::Back),
         _ if control => {}

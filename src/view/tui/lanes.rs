@@ -4,7 +4,7 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 use super::frames::{Lane, Moment};
-use super::keys::{Effect, Took, movement, target};
+use super::keys::{Effect, Took, movement, plain, target};
 use super::state::{Axis, State, View};
 
 impl Axis {
@@ -37,7 +37,7 @@ pub fn selected(state: &State) -> Option<&Lane> {
 
 /// Takes a key of the timeline in.
 pub(super) fn press(state: &mut State, key: KeyEvent, count: Option<u64>) -> Took {
-    match key.code {
+    match plain(key) {
         KeyCode::Esc | KeyCode::Char('q' | 't') => state.view = View::Frames,
         KeyCode::Char('+' | '=') => zoom(state, 0.5),
         KeyCode::Char('-') => zoom(state, 2.0),

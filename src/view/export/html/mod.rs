@@ -24,6 +24,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("js/lanes.js"),
     include_str!("js/list.js"),
     include_str!("js/detail.js"),
+    include_str!("js/bytes.js"),
     include_str!("js/findings.js"),
     include_str!("js/plots.js"),
     include_str!("js/stats.js"),

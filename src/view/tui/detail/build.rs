@@ -145,7 +145,7 @@ impl Builder<'_> {
         for level in &facts.levels {
             self.fact("belongs to", level.clone());
         }
-        for (key, values) in &self.item.decoded.ids {
+        for (key, values) in self.item.decoded.ids.iter() {
             let values: Vec<String> = values.iter().map(|v| clean(&v.to_string())).collect();
             let mut row = line(1, clean(key), Tone::Field);
             row.value = values.join(", ");

@@ -78,7 +78,9 @@ fn name(lane: &Lane, number: u32, folded: bool, area: Area, canvas: &mut Canvas<
     let end = area.x + area.width;
     let mut x = area.x + (lane.depth.min(20) * 2).min(area.width / 3);
     x = canvas.put(x, area.y, end.saturating_sub(x), marker, canvas.palette.dim());
-    let note = width(&lane.note).min(area.width / 3);
+    // The note has what the title leaves, a third at least.
+    let left = end.saturating_sub(x + width(&lane.title) + 1);
+    let note = width(&lane.note).min(left.max(area.width / 3));
     let room = end.saturating_sub(x + note + 1);
     canvas.put_cut(x, area.y, room, &lane.title, canvas.palette.lane(lane.tone));
     if note > 0 {

@@ -26,7 +26,9 @@ pub(super) fn draw(state: &State, scene: &Scene<'_>, area: Area, canvas: &mut Ca
     }
     let body = area.body();
     if scene.rows.is_empty() && body.height > 0 {
+        let all = scene.progress.filtered.is_some_and(|looked| looked >= scene.progress.frames);
         let text = match (scene.progress.done, state.filter.is_empty()) {
+            (true, false) if all => "no frame passes the filter; Esc clears it",
             (_, false) => "no frame passes the filter so far",
             (true, true) => "no frame in this capture",
             (false, true) => "reading …",

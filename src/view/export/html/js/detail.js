@@ -1,8 +1,6 @@
-// The frame that is selected: its facts, what it is joined to, its message, its bytes.
-// A field and its bytes light each other.
+// The frame that is selected: its facts, what it is joined to, its message.
 
-const BYTES_A_LINE = 16;
-const detail = { fields: [], chosen: -1, bytes: null, hidden: [] };
+const detail = { fields: [], chosen: -1, bytes: null, hidden: [], byte: -1 };
 
 function showDetail(i) {
   const facts = byId("facts"), message = byId("message"), bytes = byId("bytes");
@@ -10,7 +8,8 @@ function showDetail(i) {
   message.replaceChildren();
   bytes.replaceChildren();
   message.scrollTop = bytes.scrollTop = 0;
-  Object.assign(detail, { fields: [], chosen: -1, bytes: null, hidden: [] });
+  Object.assign(detail, { fields: [], chosen: -1, bytes: null, hidden: [], byte: -1 });
+  tellWhere(null);
   if (i < 0) {
     message.append(make("p", "none", count ? "No frame is selected." : "The capture holds no frame."));
     return;
@@ -154,77 +153,60 @@ function fold(n, open) {
   return true;
 }
 
-/** Selects a field and lights its bytes. */
-function selectField(n) {
+/** Selects a field and lights its bytes; quietly, what is in sight of them stays where it is. */
+function selectField(n, quietly) {
   const before = detail.fields[detail.chosen];
   if (before) before.row.classList.remove("chosen");
   detail.chosen = n;
   const field = detail.fields[n];
   if (field) {
+    unfoldTo(n);
     field.row.classList.add("chosen");
     field.row.scrollIntoView({ block: "nearest" });
   }
-  lightBytes(field && field.tag !== undefined ? [field.tag, field.end] : null);
+  lightBytes(hasBytes(field) ? [field.tag, field.end] : null, quietly);
+  tellWhere(field);
+}
+
+const hasBytes = (field) => !!field && field.tag !== undefined;
+
+/** Unfolds what a field lies in. */
+function unfoldTo(n) {
+  let depth = detail.fields[n].depth, changed = false;
+  for (let at = n - 1; at >= 0 && depth > 0; at--) {
+    const field = detail.fields[at];
+    if (field.depth >= depth) continue;
+    depth = field.depth;
+    if (!field.open) changed = field.open = true;
+  }
+  if (changed) refold();
+}
+
+/** The innermost field that a byte belongs to; -1 for none. */
+function fieldAt(at) {
+  return detail.fields.findLastIndex((field) => hasBytes(field) && field.tag <= at && at < field.end);
+}
+
+/** A field's path, as a filter and a column of rpcshark spell it. */
+function pathOf(n) {
+  const steps = [];
+  for (let at = n, depth = Infinity; at >= 0 && depth > 0; at--) {
+    const field = detail.fields[at];
+    if (field.depth < depth) { steps.unshift(field.name); depth = field.depth; }
+  }
+  return "message." + steps.join(".");
+}
+
+/** The line below the bytes: the field's path and place. */
+function tellWhere(field) {
+  const n = detail.fields.indexOf(field), box = byId("where");
+  box.replaceChildren();
+  if (!hasBytes(field)) return;
+  box.append(make("span", "path", pathOf(n)), make("span", "", "bytes " + field.tag + " to " + (field.end - 1)));
 }
 
 function moveField(step) {
   let n = detail.chosen;
   do n += step; while (detail.fields[n] && detail.fields[n].row.hidden);
   if (detail.fields[n]) selectField(n);
-}
-
-function drawBytes(box, contents) {
-  if (!contents) return;
-  const raw = atob(contents.payload);
-  detail.bytes = Uint8Array.from(raw, (c) => c.charCodeAt(0));
-  detail.hidden = contents.hidden || [];
-  detail.length = contents.length;
-  lightBytes(null);
-}
-
-/** Draws the dump with a range lit: few elements, since most of a line is of one sort. */
-function lightBytes(range) {
-  const box = byId("bytes"), bytes = detail.bytes;
-  if (!bytes) return box.replaceChildren();
-  const hidden = (at) => detail.hidden.some(([from, to]) => at >= from && at < to);
-  const lit = (at) => range !== null && at >= range[0] && at < range[1];
-  const out = document.createDocumentFragment();
-  let first = null;
-  for (let at = 0; at < bytes.length; at += BYTES_A_LINE) {
-    out.append(make("span", "at", at.toString(16).padStart(6, "0") + "  "));
-    for (const part of ["hex", "text"]) {
-      let run = "", sort = "";
-      const flush = () => {
-        if (!run) return;
-        const element = sort === "lit" ? document.createElement("mark") : make("span", sort === "secret" ? "secret" : part);
-        element.textContent = run;
-        if (sort === "lit" && !first) first = element;
-        out.append(element);
-        run = "";
-      };
-      for (let k = 0; k < BYTES_A_LINE; k++) {
-        const place = at + k, there = place < bytes.length;
-        const next = !there ? "" : lit(place) ? "lit" : hidden(place) ? "secret" : "";
-        if (next !== sort) { flush(); sort = next; }
-        const gap = part === "hex" ? (k === 7 ? "  " : " ") : "";
-        let shown = part === "hex" ? "  " : "";
-        if (there && hidden(place)) shown = part === "hex" ? "··" : "·";
-        else if (there && part === "hex") shown = bytes[place].toString(16).padStart(2, "0");
-        else if (there) shown = bytes[place] >= 0x20 && bytes[place] < 0x7f ? String.fromCharCode(bytes[place]) : ".";
-        // A lit run ends with its last byte, not with the gap after it.
-        if (sort === "lit" && gap && !lit(place + 1)) { run += shown; flush(); sort = ""; run = gap; } else run += shown + gap;
-      }
-      flush();
-      out.append(part === "hex" ? " " : "\n");
-    }
-  }
-  if (detail.length > bytes.length) {
-    out.append(make("p", "", "The first " + plural(bytes.length, "byte") + " of " + group(detail.length) + "; the report shows no more of one message."));
-  }
-  if (!detail.length) out.append(make("p", "", "no bytes"));
-  box.replaceChildren(out);
-  if (first) {
-    const top = first.offsetTop - box.offsetTop;
-    if (top < box.scrollTop || top > box.scrollTop + box.clientHeight - 20) box.scrollTop = top - box.clientHeight / 3;
-  }
 }

@@ -6,6 +6,7 @@ const KEYS = [
   ["n N", "next and previous frame with a warning or an error"],
   ["p", "to the answer of this frame, or to what it answers"],
   ["Enter", "into the message; there, fold and unfold"],
+  ["Tab", "from the message into its bytes, where h j k l lead to another byte and its field"],
   ["Esc", "back to the list; in the filter, clear it"],
   ["/", "filter"],
   ["1 2 3", "frames, findings, statistics"],
@@ -140,11 +141,13 @@ function onKey(event) {
     } else if (event.key === "Enter") byId("list").focus();
     return;
   }
-  const inMessage = byId("message").contains(document.activeElement);
+  const inMessage = byId("message").contains(document.activeElement), inBytes = document.activeElement === byId("bytes");
   const width = lanes.to - lanes.from;
   const actions = {
-    j: () => (inMessage ? moveField(1) : step(1)), ArrowDown: () => (inMessage ? moveField(1) : step(1)),
-    k: () => (inMessage ? moveField(-1) : step(-1)), ArrowUp: () => (inMessage ? moveField(-1) : step(-1)),
+    j: () => (inBytes ? moveByte(BYTES_A_LINE) : inMessage ? moveField(1) : step(1)),
+    k: () => (inBytes ? moveByte(-BYTES_A_LINE) : inMessage ? moveField(-1) : step(-1)),
+    h: () => (inBytes ? moveByte(-1) : inMessage && fold(detail.chosen, false)),
+    l: () => (inBytes ? moveByte(1) : inMessage && fold(detail.chosen, true)),
     PageDown: () => step(Math.floor(list.box.clientHeight / ROW) - 1), PageUp: () => step(1 - Math.floor(list.box.clientHeight / ROW)),
     g: () => step(-Infinity), G: () => step(Infinity), Home: () => step(-Infinity), End: () => step(Infinity),
     n: () => stepFinding(1), N: () => stepFinding(-1), p: toPartner,
@@ -153,8 +156,9 @@ function onKey(event) {
     "/": () => { byId("filter").focus(); byId("filter").select(); },
     1: () => showTab("frames"), 2: () => showTab("findings"), 3: () => showTab("stats"),
     "+": () => zoomLanes(0.6), "=": () => zoomLanes(0.6), "-": () => zoomLanes(1 / 0.6), 0: fitLanes,
-    ArrowLeft: () => (inMessage ? fold(detail.chosen, false) : moveLanes(lanes.from - width * 0.15, width)),
-    ArrowRight: () => (inMessage ? fold(detail.chosen, true) : moveLanes(lanes.from + width * 0.15, width)),
+    ArrowLeft: () => (inMessage || inBytes ? actions.h() : moveLanes(lanes.from - width * 0.15, width)),
+    ArrowRight: () => (inMessage || inBytes ? actions.l() : moveLanes(lanes.from + width * 0.15, width)),
+    ArrowDown: () => actions.j(), ArrowUp: () => actions.k(),
     x: () => setAxis(!lanes.byTime),
     t: () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"),
     "?": () => help.showModal(),
@@ -186,6 +190,7 @@ function start() {
   for (const [text, what] of FILTER_HELP) byId("help-filter").append(make("dt", "", text), make("dd", "", what));
   startList();
   startLanes();
+  startBytes();
   startSplit();
   setAxis(lanes.byTime);
   // As tall as the lanes need, within reason.
