@@ -1,6 +1,8 @@
 //! Two messages field by field.
 //! Never decides which messages belong together.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
@@ -78,7 +80,7 @@ impl Values<'_, '_> {
     }
 
     fn objects(&mut self, path: &str, left: &Map<String, Value>, right: &Map<String, Value>) {
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::new();
         for (key, value) in left {
             let found = match right.get_key_value(key).filter(|_| marked(key).is_none()) {
                 Some(found) => Some(found),
@@ -86,14 +88,14 @@ impl Values<'_, '_> {
             };
             match found {
                 Some((other_key, other)) => {
-                    seen.push(other_key);
+                    seen.insert(other_key);
                     self.compare(&self.step(path, true, key), value, other);
                 }
                 None => self.note(Kind::Removed, &self.step(path, true, key), Some(value), None),
             }
         }
         for (key, value) in right {
-            if !seen.contains(&key.as_str()) {
+            if !seen.contains(key.as_str()) {
                 self.note(Kind::Added, &self.step(path, false, key), None, Some(value));
             }
         }
@@ -105,10 +107,10 @@ impl Values<'_, '_> {
         key: &str,
         value: &Value,
         right: &'r Map<String, Value>,
-        seen: &[&str],
+        seen: &HashSet<&str>,
     ) -> Option<(&'r String, &'r Value)> {
         marked(key)?;
-        let free = || right.iter().filter(|(k, _)| marked(k).is_some() && !seen.contains(&k.as_str()));
+        let free = || right.iter().filter(|(k, _)| marked(k).is_some() && !seen.contains(k.as_str()));
         let wanted = hash(value, &mut Vec::new());
         let alike = free().filter(|(_, v)| hash(v, &mut Vec::new()) == wanted);
         let mut candidates = alike.chain(free());

@@ -8,6 +8,7 @@ mod align;
 mod change;
 mod entry;
 mod ids;
+mod join;
 mod path;
 mod record;
 mod secret;

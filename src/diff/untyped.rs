@@ -26,7 +26,7 @@ pub(super) enum Form<'v> {
 /// The form of an object.
 pub(super) fn form(object: &Map<String, Value>) -> Form<'_> {
     if let Some(bytes) = bytes(object) {
-        return Form::Bytes(bytes, object.get(FIELDS));
+        return Form::Bytes(bytes, fields(object));
     }
     match (object.get("$encoding"), object.get("$value")) {
         (Some(encoding), Some(inner)) => Form::Opened(inner, encoding == UNTYPED),
@@ -46,6 +46,11 @@ pub(super) fn bytes(object: &Map<String, Value>) -> Option<&str> {
     object.get(BYTES).filter(|_| alone)?.as_str()
 }
 
+/// The message that bytes read as.
+pub(super) fn fields(object: &Map<String, Value>) -> Option<&Value> {
+    bytes(object).and_then(|_| object.get(FIELDS))
+}
+
 /// The message of a frame whose type is not known.
 pub(super) fn untyped(message: Value) -> Value {
     json!({ "$encoding": UNTYPED, "$value": message })
@@ -58,7 +63,7 @@ pub(super) fn open(schema: &Schema, limits: &Limits, redact: bool, value: &mut V
         Value::Object(object) => match bytes(object) {
             Some(text) => {
                 let bytes = base64_simd::STANDARD.decode_to_vec(text).unwrap_or_default();
-                if let Some(fields) = fields(schema, limits, redact, &bytes) {
+                if let Some(fields) = guessed(schema, limits, redact, &bytes) {
                     object.insert(FIELDS.to_owned(), fields);
                 }
             }
@@ -69,7 +74,7 @@ pub(super) fn open(schema: &Schema, limits: &Limits, redact: bool, value: &mut V
 }
 
 /// Bytes as a message of fields by number, where that is likelier than anything else.
-fn fields(schema: &Schema, limits: &Limits, redact: bool, bytes: &[u8]) -> Option<Value> {
+fn guessed(schema: &Schema, limits: &Limits, redact: bool, bytes: &[u8]) -> Option<Value> {
     let likely = message::guess(bytes, 0) == NodeKind::Message;
     likely.then(|| decoded(schema, limits, redact, bytes)).flatten()
 }
