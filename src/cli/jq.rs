@@ -21,10 +21,7 @@ const LONGEST: usize = 64 << 10;
 const STACK: usize = 1 << 30;
 
 /// Does the work of a command, with a stack that is deep enough for any expression where it `has_expression`.
-pub fn with_room(
-    has_expression: bool,
-    work: impl FnOnce() -> Result<Exit> + Send,
-) -> Result<Exit> {
+pub fn with_room(has_expression: bool, work: impl FnOnce() -> Result<Exit> + Send) -> Result<Exit> {
     if !has_expression {
         return work();
     }
@@ -252,9 +249,10 @@ fn compile_error(code: &str, errors: compile::Errors<&str, ()>) -> ExpressionErr
 }
 
 fn at(code: &str, part: &str, text: String) -> ExpressionError {
-    let span = load::span(code, part);
-    let inside = span.start <= code.len() && span.end <= code.len();
-    let span = if inside && !part.is_empty() { span } else { code.len()..code.len() };
+    // What is no part of the expression has no place in it.
+    let inside = !part.is_empty() && code.as_bytes().as_ptr_range().contains(&part.as_ptr());
+    let span = if inside { load::span(code, part) } else { code.len()..code.len() };
+    let span = if span.end <= code.len() { span } else { code.len()..code.len() };
     ExpressionError { option: "--jq", code: code.to_owned(), span, text, help: None }
 }
 

@@ -144,12 +144,11 @@ mod tests {
         check("a.1.c", "a.0.c", false);
         check("a.1.c", "a.1.c", true);
         // Not by trying one way after the other.
-        check(&"**.a.".repeat(60), &"a.".repeat(200), false);
+        check(&format!("{}b", "**.a.".repeat(60)), &["a"; 200].join("."), false);
     }
 
     fn kept(value: serde_json::Value, only: &str, ignore: &str, expect: Option<serde_json::Value>) {
-        let list =
-            |text: &str| text.split(' ').filter(|p| !p.is_empty()).map(pattern).collect::<Vec<_>>();
+        let list = |text: &str| text.split(' ').filter(|p| !p.is_empty()).map(pattern).collect::<Vec<_>>();
         assert_eq!(filter(value, &list(only), &list(ignore)), expect);
     }
 

@@ -16,8 +16,8 @@ use super::{Error, Field, Names, Stage};
 mod kinds;
 mod literal;
 mod message;
-pub use message::{Node, member};
 pub(super) use message::{MAX_DEEP, resolve as resolve_message};
+pub use message::{Node, member};
 
 /// Largest compiled size of one pattern.
 const PATTERN_BYTES: usize = 1 << 20;

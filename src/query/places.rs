@@ -104,14 +104,19 @@ mod tests {
     #[test]
     fn paths_lead_somewhere_or_are_refused() {
         let schema = Schema::default();
-        for path in ["kind", "ids.a", "http.headers.x-y", "findings.code", "message.a.b", "**.text", "*", "ts"] {
+        for path in
+            ["kind", "ids.a", "http.headers.x-y", "findings.code", "message.a.b", "**.text", "*", "ts"]
+        {
             assert_eq!(column(path, &schema), Ok(()), "{path}");
         }
         refused(column("knd", &schema), 0..3, "a record has no field 'knd'");
         refused(column("", &schema), 0..0, "the path is empty");
         refused(column("kind=", &schema), 4..5, "no part of a path");
         refused(column("**.a.**.b.**.c.**.d", &schema), 15..17, "a path has at most 3 **");
-        assert_eq!(compared("message.**.**.a[1].2", &schema), Ok(["**", "a", "1", "2"].map(str::to_owned).to_vec()));
+        assert_eq!(
+            compared("message.**.**.a[1].2", &schema),
+            Ok(["**", "a", "1", "2"].map(str::to_owned).to_vec())
+        );
         assert!(compared("a[[[", &schema).is_err() && compared("...", &schema).is_err());
     }
 }
