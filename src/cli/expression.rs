@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use rpcshark::dialect::Plan;
 use rpcshark::pipeline;
-use rpcshark::query::Filter;
+use rpcshark::query::{self, Filter};
 use rpcshark::schema::Schema;
 
 /// An expression that cannot be used.
@@ -35,15 +35,14 @@ pub enum Moment {
     Session,
 }
 
+/// An error of a path or filter, as one of the option that took it.
+pub fn of(option: &'static str, code: &str, error: query::Error) -> ExpressionError {
+    ExpressionError { option, code: code.to_owned(), span: error.span, text: error.text, help: error.help }
+}
+
 /// The display filter of an expression.
 pub fn filter(text: &str, schema: &Schema, plan: &Plan, moment: Moment) -> Result<Filter> {
-    let named = |error: rpcshark::query::Error| ExpressionError {
-        option: "--filter",
-        code: text.to_owned(),
-        span: error.span,
-        text: error.text,
-        help: error.help,
-    };
+    let named = |error| of("--filter", text, error);
     let filter = pipeline::display_filter(text, schema, plan, moment == Moment::Session).map_err(named)?;
     match filter.later() {
         Some(error) if moment == Moment::Frame => Err(named(error).into()),

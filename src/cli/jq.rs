@@ -12,7 +12,35 @@ use anyhow::{Result, bail};
 use rpcshark::base::json::push_string;
 use rpcshark::base::text::clean;
 
+use super::exit::Exit;
 use super::expression::ExpressionError;
+
+/// Longest expression that is taken in.
+const LONGEST: usize = 64 << 10;
+/// Stack for reading and running an expression: both go as deep as it is nested, which its length bounds.
+const STACK: usize = 1 << 30;
+
+/// Does the work of a command, with a stack that is deep enough for any expression where it `has_expression`.
+pub fn with_room(has_expression: bool, work: impl FnOnce() -> Result<Exit> + Send) -> Result<Exit> {
+    if !has_expression {
+        return work();
+    }
+    let mut work = Some(work);
+    let mut once = || match work.take() {
+        Some(work) => work(),
+        None => bail!("the command has run already"),
+    };
+    let done = std::thread::scope(|scope| {
+        let room = std::thread::Builder::new().stack_size(STACK);
+        room.spawn_scoped(scope, &mut once).ok().map(|thread| thread.join())
+    });
+    match done {
+        Some(Ok(done)) => done,
+        Some(Err(panic)) => std::panic::resume_unwind(panic),
+        // No thread is to be had: the stack that is there has to do.
+        None => once(),
+    }
+}
 
 /// A compiled expression with its arguments.
 pub struct Jq {
@@ -37,6 +65,10 @@ pub enum Outcome {
 impl Jq {
     /// Compiles an expression; `args` are names and values (`--arg`).
     pub fn new(code: &str, args: &[String], raw: bool, terminal: bool) -> Result<Self> {
+        if code.len() > LONGEST {
+            let text = format!("the expression is longer than {} KiB", LONGEST >> 10);
+            return Err(at(code, "", text).into());
+        }
         let mut names = Vec::new();
         let mut values = Vec::new();
         for pair in args.chunks(2) {
@@ -217,9 +249,10 @@ fn compile_error(code: &str, errors: compile::Errors<&str, ()>) -> ExpressionErr
 }
 
 fn at(code: &str, part: &str, text: String) -> ExpressionError {
-    let span = load::span(code, part);
-    let inside = span.start <= code.len() && span.end <= code.len();
-    let span = if inside && !part.is_empty() { span } else { code.len()..code.len() };
+    // What is no part of the expression has no place in it.
+    let inside = !part.is_empty() && code.as_bytes().as_ptr_range().contains(&part.as_ptr());
+    let span = if inside { load::span(code, part) } else { code.len()..code.len() };
+    let span = if span.end <= code.len() { span } else { code.len()..code.len() };
     ExpressionError { option: "--jq", code: code.to_owned(), span, text, help: None }
 }
 

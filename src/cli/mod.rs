@@ -46,7 +46,7 @@ pub fn run() -> ExitCode {
     };
     let result = settings(&mut cli).and_then(|settings| {
         let _pager = pages(&cli).then(|| pager::start(settings.pager.as_deref()));
-        command(cli.command)
+        jq::with_room(wants_jq(&cli), move || command(cli.command))
     });
     match result {
         Ok(exit) => exit.into(),
@@ -80,6 +80,20 @@ fn pages(cli: &Cli) -> bool {
             Command::Schema(_) | Command::Dialect(_) | Command::Man(_) => true,
             Command::Export(_) | Command::Encode(_) | Command::Completions(_) | Command::View(_) => false,
         }
+}
+
+/// Whether records go through an expression of jq's language.
+fn wants_jq(cli: &Cli) -> bool {
+    match &cli.command {
+        Command::Decode(c)
+        | Command::Stats(c)
+        | Command::Timeline(Timeline { common: c, .. })
+        | Command::Follow(Follow { common: c, .. })
+        | Command::Check(Check { common: c, .. })
+        | Command::Blobs(Blobs { common: c, .. }) => c.output.jq.is_some(),
+        Command::Diff(c) => c.output.jq.is_some(),
+        _ => false,
+    }
 }
 
 fn command(command: Command) -> Result<Exit> {

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Stdout, Write};
 
 use anyhow::{Result, bail};
 
-use rpcshark::base::text::clean;
+use rpcshark::base::text::{clean, nearest};
 use rpcshark::view::fields::{Columns, Occurrence};
 
 use super::args::{Format, OutputOptions};
@@ -98,6 +98,9 @@ pub struct Records {
     pub out: Out,
     format: Format,
     columns: Columns,
+    /// Columns that no record had by now, and a record's names, to say so at the end.
+    empty: Vec<String>,
+    names: Vec<String>,
     silent: bool,
     count: bool,
     limit: u64,
@@ -120,6 +123,8 @@ impl Records {
             out: out(),
             format,
             columns: columns(output)?,
+            empty: output.fields.clone(),
+            names: Vec::new(),
             silent: output.quiet || output.count,
             count: output.count,
             limit: output.limit.unwrap_or(u64::MAX),
@@ -164,11 +169,36 @@ impl Records {
         }
         match serde_json::from_slice(line) {
             Ok(record) => {
+                self.note_empty(&record);
                 let mut columns = self.columns.line(&record);
                 columns.push('\n');
                 self.rendered(columns.as_bytes())
             }
             Err(_) => Ok(true),
+        }
+    }
+
+    fn note_empty(&mut self, record: &serde_json::Value) {
+        if self.empty.is_empty() {
+            return;
+        }
+        self.empty.retain(|path| !Columns::has(path, record));
+        for name in record.as_object().into_iter().flat_map(|object| object.keys()) {
+            if !self.names.contains(name) {
+                self.names.push(name.clone());
+            }
+        }
+    }
+
+    /// Says which columns have stayed empty.
+    fn tell_empty(&self) {
+        if self.names.is_empty() {
+            return;
+        }
+        for path in &self.empty {
+            let near = nearest(path, self.names.iter().map(String::as_str));
+            let near = near.map(|near| format!("; did you mean '{}'?", clean(near))).unwrap_or_default();
+            report::line(&format!("note: -e {}: no record has it{near}", clean(path)));
         }
     }
 
@@ -250,6 +280,7 @@ impl Records {
         if self.count {
             writeln!(self.out, "{}", self.written)?;
         }
+        self.tell_empty();
         self.out.flush()
     }
 }

@@ -296,7 +296,7 @@ impl<'a> Both<'_, 'a> {
             }
         }
         let groups = self.group_numbers();
-        let mut values = Values { ids: &mut *self.ids, groups, out: Vec::new() };
+        let mut values = Values { ids: &mut *self.ids, groups, guessed: false, out: Vec::new() };
         values.compare("", &left.value(), &right.value());
         let changes = values.out;
         if !changes.is_empty() {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::session::essence::MARK;
 
 use super::ids::{Table, marked};
+use super::untyped::fields;
 
 /// One entry.
 pub(super) struct Entry {
@@ -64,6 +65,10 @@ pub(super) fn hash<'v>(value: &'v Value, ids: &mut Vec<&'v str>) -> u64 {
         Value::Array(elements) => {
             (5u8, elements.len()).hash(&mut hasher);
             elements.iter().for_each(|v| hash(v, ids).hash(&mut hasher));
+        }
+        // Bytes that read as a message are that message, however it was encoded.
+        Value::Object(object) if fields(object).is_some() => {
+            (7u8, fields(object).map(|fields| hash(fields, ids))).hash(&mut hasher);
         }
         Value::Object(object) => {
             let mut members: Vec<(&str, u64, Vec<&str>)> = object

@@ -8,9 +8,11 @@ mod align;
 mod change;
 mod entry;
 mod ids;
+mod join;
 mod path;
 mod record;
 mod secret;
+mod untyped;
 
 use std::collections::HashMap;
 

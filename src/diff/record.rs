@@ -6,27 +6,29 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::base::{Limits, secret};
-use crate::session::essence::{self, Essence, How, MARK, Piece};
+use crate::base::Limits;
+use crate::session::essence::{self, Essence, MARK, Piece};
 use crate::session::{Id, Model};
 
 use super::entry::{Entry, hash, is_ids_alone, unknown_by_number};
 use super::ids::Table;
+use super::join::{join, put_back};
 use super::path::filter;
+use super::untyped;
 use super::{Group, Input, Lane, Options, Recording, Side};
 
 /// A shorter id may be any word.
 const TELLING: usize = 6;
 
 /// A message, before its pieces are joined with those around it.
-struct Early {
+pub(super) struct Early {
     frame: u64,
     stage: Option<u32>,
     kind: Arc<str>,
     order: Option<i64>,
     /// Equal for messages that differ in their pieces alone.
-    shape: u64,
-    pieces: Vec<Piece>,
+    pub shape: u64,
+    pub pieces: Vec<Piece>,
     /// JSON with marks.
     json: Box<[u8]>,
 }
@@ -83,6 +85,7 @@ impl<'a> Recorder<'a> {
             let mut value = self.message(input);
             essence::escape(&mut value);
             unknown_by_number(&mut value);
+            let value = self.as_bytes(input, value);
             let kind = self.intern(input.kind.unwrap_or_default());
             self.add(number, lane, input, kind, Vec::new(), value, None);
             return;
@@ -122,7 +125,6 @@ impl<'a> Recorder<'a> {
         };
         unknown_by_number(&mut value);
         self.learn(&value);
-        link(&mut value, false, &self.known);
         let empty = value.as_object().is_some_and(serde_json::Map::is_empty);
         let reply = input.side == Side::Server && input.rpc.is_some_and(|rpc| self.essence.carries(rpc));
         // What only joins calls, or says that something carried has arrived, is transport.
@@ -130,7 +132,16 @@ impl<'a> Recorder<'a> {
             return;
         }
         let kind = self.intern(&marked.kind);
+        let mut value = self.as_bytes(input, value);
+        link(&mut value, false, &self.known);
         self.add(number, lane, input, kind, marked.pieces, value, input.carried.flatten());
+    }
+
+    /// A message with what can be said of its bytes, and of itself where it has no type.
+    fn as_bytes(&self, input: &Input<'_>, mut value: Value) -> Value {
+        untyped::open(self.essence.schema(), self.limits, !self.options.show_secrets, &mut value);
+        let is_untyped = input.ty.is_none() && input.end.is_none() && value.is_object();
+        if is_untyped { untyped::untyped(value) } else { value }
     }
 
     /// The message, what is hidden of it fit to be compared.
@@ -255,6 +266,7 @@ impl<'a> Recorder<'a> {
         if !early.pieces.is_empty() {
             let hides = (!self.options.show_secrets).then(|| self.essence.schema().secrets());
             put_back(&mut value, &early.pieces, hides);
+            untyped::open(self.essence.schema(), self.limits, hides.is_some(), &mut value);
         }
         let value = filter(value, &self.options.only, &self.options.ignore)?;
         self.note_namespaces(&value, ids);
@@ -273,7 +285,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Marks texts inside opened JSON that are ids.
+/// Marks what is an id inside opened JSON, and inside bytes that nothing names.
 fn link(value: &mut Value, inside: bool, known: &HashMap<Box<str>, u16>) {
     match value {
         Value::String(text) if inside => {
@@ -283,9 +295,15 @@ fn link(value: &mut Value, inside: bool, known: &HashMap<Box<str>, u16>) {
         }
         Value::Array(elements) => elements.iter_mut().for_each(|v| link(v, inside, known)),
         Value::Object(object) => {
-            let json = object.get("$encoding").is_some_and(|e| e == "json");
+            if let Some(id) = untyped::bytes(object).filter(|_| inside)
+                && let Some(namespace) = known.get(id)
+            {
+                *value = Value::String(format!("{MARK}i{namespace} {id}"));
+                return;
+            }
+            let free = untyped::is_free(object);
             for (key, value) in object.iter_mut() {
-                link(value, inside || json && key == "$value", known);
+                link(value, inside || free && key.starts_with('$'), known);
             }
         }
         _ => {}
@@ -347,97 +365,6 @@ fn detail(detail: &Value) -> Value {
         }
     }
     Value::Object(out)
-}
-
-/// Joins the pieces of a lane: what differs in its pieces alone becomes one, as long as nothing else comes between;
-/// a view of the whole that repeats the one before is left out.
-fn join(list: Vec<Early>) -> Vec<Early> {
-    let mut out: Vec<Early> = Vec::new();
-    let mut open: Vec<(u64, usize)> = Vec::new();
-    let mut views: HashMap<u64, Vec<Piece>> = HashMap::new();
-    for early in list {
-        if early.pieces.is_empty() {
-            open.clear();
-            out.push(early);
-            continue;
-        }
-        if early.pieces.iter().all(|p| p.how == How::Replace) {
-            if views.get(&early.shape).is_some_and(|before| *before == early.pieces) {
-                continue;
-            }
-            views.insert(early.shape, early.pieces.clone());
-            open.clear();
-            out.push(early);
-            continue;
-        }
-        let found = open.iter().find(|(shape, _)| *shape == early.shape).map(|(_, at)| *at);
-        match found.and_then(|at| out.get_mut(at)) {
-            Some(first) => {
-                for (piece, next) in first.pieces.iter_mut().zip(early.pieces) {
-                    piece.value = added(piece, next);
-                }
-            }
-            None => {
-                open.push((early.shape, out.len()));
-                out.push(early);
-            }
-        }
-    }
-    out
-}
-
-/// A piece and the next.
-fn added(piece: &mut Piece, next: Piece) -> Value {
-    let old = piece.value.take();
-    match (piece.how, old, next.value) {
-        (How::Append, Value::String(old), Value::String(new)) if piece.bytes => {
-            let bytes =
-                |text: &str| base64_simd::forgiving_decode_to_vec(text.as_bytes()).unwrap_or_default();
-            let both = [bytes(&old), bytes(&new)].concat();
-            Value::String(base64_simd::STANDARD.encode_to_string(both))
-        }
-        (How::Append, Value::String(mut old), Value::String(new)) => {
-            old.push_str(new.strip_prefix(MARK).filter(|n| n.starts_with(MARK)).unwrap_or(&new));
-            Value::String(old)
-        }
-        (How::Sum, old, new) => {
-            let number = |v: &Value| match v {
-                Value::String(text) => text.parse::<f64>().unwrap_or(0.0),
-                v => v.as_f64().unwrap_or(0.0),
-            };
-            let whole = |v: &Value| match v {
-                Value::String(text) => text.parse::<i64>().ok(),
-                v => v.as_i64(),
-            };
-            let text = old.is_string();
-            match whole(&old).zip(whole(&new)).and_then(|(a, b)| a.checked_add(b)) {
-                Some(sum) if text => Value::String(sum.to_string()),
-                Some(sum) => Value::from(sum),
-                None => Value::from(number(&old) + number(&new)),
-            }
-        }
-        (_, _, new) => new,
-    }
-}
-
-/// Puts joined pieces where their place holders stand.
-fn put_back(value: &mut Value, pieces: &[Piece], hides: Option<&secret::Rules>) {
-    match value {
-        Value::String(text) => {
-            let number =
-                text.strip_prefix(MARK).and_then(|t| t.strip_prefix('p')).and_then(|n| n.parse().ok());
-            let Some(piece) = number.and_then(|n: usize| pieces.get(n)) else { return };
-            *value = piece.value.clone();
-            if let Value::String(text) = &mut *value
-                && let Some(masked) = hides.and_then(|secrets| secrets.mask_text(text))
-            {
-                *text = masked;
-            }
-        }
-        Value::Array(elements) => elements.iter_mut().for_each(|v| put_back(v, pieces, hides)),
-        Value::Object(object) => object.values_mut().for_each(|v| put_back(v, pieces, hides)),
-        _ => {}
-    }
 }
 
 /// Where each stage is, below its run: `turn 1 › step 2`.

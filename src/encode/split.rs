@@ -31,7 +31,7 @@ pub enum SplitError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// It is not JSON.
-    #[error("line {line}, column {column}: {text}")]
+    #[error("{line}:{column}: {text}")]
     Malformed {
         /// Line from 1.
         line: u64,
@@ -112,8 +112,15 @@ impl<R: BufRead> Pieces<R> {
         if !scanned? {
             return Err(malformed(&format!("the value is longer than {} bytes", self.longest)));
         }
-        let text = String::from_utf8(bytes).map_err(|_| malformed("the value is not UTF-8"))?;
-        Ok(Some(Piece { text, line, column }))
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Some(Piece { text, line, column })),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                let (line, column) = Piece { text, line, column }.place(at);
+                Err(SplitError::Malformed { line, column, text: "the value is not UTF-8".to_owned() })
+            }
+        }
     }
 
     /// Takes in one value; false where it is too long.

@@ -9,7 +9,7 @@ use super::{NodeKind, wire};
 const MAX_GUESS: usize = 32;
 
 /// The likeliest kind of some bytes.
-pub(super) fn kind(bytes: &[u8], depth: usize) -> NodeKind {
+pub(crate) fn kind(bytes: &[u8], depth: usize) -> NodeKind {
     if bytes.is_empty() {
         return NodeKind::Text;
     }
@@ -33,7 +33,7 @@ fn is_text(bytes: &[u8]) -> bool {
 }
 
 /// Whether bytes read as whole fields to their last byte.
-pub(super) fn is_message(bytes: &[u8]) -> bool {
+pub(crate) fn is_message(bytes: &[u8]) -> bool {
     let mut at = 0;
     while at < bytes.len() {
         match wire::field(bytes, at, bytes.len()) {

@@ -17,6 +17,8 @@ mod wire;
 pub mod wire_out;
 mod wkt;
 
+pub(crate) use guess::{is_message, kind as guess};
+
 pub use decode::{MAX_DEPTH, decode, decode_start};
 pub use ids::{Id, IdValue, ids, kind};
 pub use json::{Expand, JsonOptions};

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-use crate::query::Filter;
+use crate::query::{Filter, Looked, Stage};
 
 use super::again::Again;
+use super::filter::Seen;
 use super::live::Shared;
 use super::{Config, Job};
 
@@ -48,22 +49,37 @@ impl Hits {
     fn go(&self, shared: &Shared, filter: &Filter) {
         let mut again = Again::default();
         let mut at = 0;
+        let late = filter.needs() == Stage::Later;
         while !self.over.load(Ordering::Relaxed) && !shared.over.load(Ordering::Relaxed) {
             let (jobs, done) = take(shared, at, STEP);
-            if jobs.is_empty() {
-                if done {
-                    return;
-                }
+            if done && jobs.is_empty() {
+                return;
+            }
+            // What only the end of a capture tells is asked at the end.
+            if jobs.is_empty() || late && !done {
                 std::thread::sleep(PAUSE);
                 continue;
             }
             at += jobs.len();
-            let passing = jobs.iter().filter(|job| again.passes(&shared.config, job, filter));
+            let passing = jobs.iter().filter(|job| passes(shared, &mut again, job, filter));
             let new: Vec<u32> = passing.map(|job| job.number as u32).collect();
             self.numbers.write().unwrap_or_else(|broken| broken.into_inner()).extend(new);
             self.looked.store(at as u64, Ordering::Relaxed);
         }
     }
+}
+
+/// Whether a filter lets a frame through, by what is known of it now.
+fn passes(shared: &Shared, again: &mut Again, job: &Job, filter: &Filter) -> bool {
+    let config = &shared.config;
+    if filter.needs() < Stage::Later {
+        return again.passes(config, job, filter);
+    }
+    let decoded = again.decode(config, job);
+    let mut looked = Looked::default();
+    filter.look(&config.schema, &Seen::new(&job.item(config, &decoded), None), &mut looked);
+    shared.read(|store| filter.look(&config.schema, &store.late(&config.plan, job.number), &mut looked));
+    filter.judge(&looked)
 }
 
 /// Frames from a place on, and whether there will be no more.

@@ -8,7 +8,7 @@ use std::sync::{Arc, RwLock};
 
 use crate::base::text::clean;
 use crate::base::{Finding, Severity};
-use crate::dialect::Part;
+use crate::dialect::{Part, Plan};
 use crate::pdu::Role;
 use crate::session::Session;
 use crate::source::{self, Reader};
@@ -16,6 +16,7 @@ use crate::view::tui::{Class, Progress};
 
 use super::kept::{Kept, Seen};
 use super::runs::Runs;
+use super::verdicts::Late;
 use super::{Config, Correlated, Sink, run};
 
 /// Payload bytes that are kept, at most: past it frames are listed without their bytes.
@@ -64,6 +65,17 @@ impl Store {
         self.kinds.push(kind.to_owned());
         self.by_kind.insert(kind.to_owned(), number);
         number
+    }
+
+    /// What correlation tells of a frame, for a filter.
+    pub(super) fn late<'a>(&'a self, plan: &'a Plan, number: u64) -> Late<'a> {
+        let at = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
+        Late {
+            plan,
+            links: self.runs.links_of(number).collect(),
+            findings: self.runs.notices.get(&number).map_or(&[], Vec::as_slice),
+            outcome: self.runs.outcome(self.kept.seen(at).and_then(|seen| seen.stage)),
+        }
     }
 }
 

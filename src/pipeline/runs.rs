@@ -115,6 +115,11 @@ impl Runs {
         .take(32)
     }
 
+    /// The outcome of the run that a stage belongs to.
+    pub fn outcome(&self, stage: Option<u32>) -> Option<&Outcome> {
+        self.path(stage).find_map(|(number, _)| self.outcomes.get(&number))
+    }
+
     /// The timeline.
     pub fn lanes(&self, plan: &Plan) -> Vec<Lane> {
         let mut below: HashMap<Option<u32>, Vec<u32>> = HashMap::new();

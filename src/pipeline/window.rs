@@ -55,8 +55,10 @@ impl Window {
 
     fn compile(&self, text: &str) -> Result<Filter, Mistake> {
         let config = &self.shared.config;
-        let filter = filter::display_filter(text, &config.schema, &config.plan, false);
-        let found = filter.map(|filter| (filter.later(), filter));
+        // What goes on growing has no end at which pairs and runs are known.
+        let ends = !self.shared.live;
+        let filter = filter::display_filter(text, &config.schema, &config.plan, ends);
+        let found = filter.map(|filter| (filter.later().filter(|_| !ends), filter));
         match found {
             Ok((None, filter)) => Ok(filter),
             Ok((Some(error), _)) | Err(error) => {

@@ -16,6 +16,7 @@ use super::{Error, Field, Names, Stage};
 mod kinds;
 mod literal;
 mod message;
+pub(super) use message::{MAX_DEEP, resolve as resolve_message};
 pub use message::{Node, member};
 
 /// Largest compiled size of one pattern.
@@ -167,7 +168,7 @@ fn resolve(path: &Path, names: Names<'_>) -> Result<(Leaf, Holds), Error> {
     };
     if first == "message" {
         let rest = path.steps.get(1..).unwrap_or_default();
-        let (steps, nodes) = message::resolve(names.schema, rest)?;
+        let (steps, nodes) = message::resolve(names.schema, rest, false)?;
         return Ok((leaf(Source::Message(steps), Stage::Record), Holds::Message(nodes)));
     }
     let shown = path.show();
@@ -255,7 +256,7 @@ fn resolve(path: &Path, names: Names<'_>) -> Result<(Leaf, Holds), Error> {
     let near = nearest(wanted, tops);
     let error = Error::new(span, format!("a record has no field '{wanted}'"));
     let in_message =
-        || message::resolve(names.schema, &[&[(Step::Deep, 0..0)][..], &path.steps].concat()).is_ok();
+        || message::resolve(names.schema, &[&[(Step::Deep, 0..0)][..], &path.steps].concat(), false).is_ok();
     Err(match near {
         None if in_message() => {
             error.help(format!("fields of messages stand under message: message.**.{shown}"))

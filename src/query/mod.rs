@@ -7,6 +7,7 @@ mod fields;
 mod lex;
 mod looked;
 mod parse;
+pub mod places;
 mod steps;
 #[cfg(test)]
 mod tests;

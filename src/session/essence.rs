@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::dialect::{Place, Plan, Role};
+use crate::message::{self, NodeKind};
 use crate::schema::{Encoding, FieldId, Kind, Schema, TypeId, WellKnown};
 
 pub use crate::dialect::How;
@@ -14,6 +15,8 @@ use super::Id;
 
 /// What a marked text begins with. Text of a message that begins so is escaped by one more.
 pub const MARK: char = '\u{1}';
+/// The key of bytes, in base64, that are neither text nor JSON.
+pub const BYTES: &str = "$bytes";
 /// Messages inside messages that are looked into, at most.
 const MAX_DEPTH: usize = 200;
 
@@ -25,7 +28,7 @@ const BLOB_ID: usize = 44;
 pub struct Piece {
     /// How they add up.
     pub how: How,
-    /// Whether it is base64 of bytes.
+    /// Whether it is base64 of bytes, to be opened when it is whole.
     pub bytes: bool,
     /// The value.
     pub value: Value,
@@ -371,11 +374,15 @@ impl Walk<'_, '_> {
             How::Sum => value.is_number() || value.is_string(),
             How::Replace => true,
         };
-        self.value(field, step, value);
+        // Bytes are opened when they are whole.
+        let bytes = how == How::Append && kind == Some(Kind::Bytes);
+        if !bytes {
+            self.value(field, step, value);
+        }
         if fits && self.depth < MAX_DEPTH {
             let place = Value::String(format!("{MARK}p{}", self.out.pieces.len()));
             let value = std::mem::replace(value, place);
-            self.out.pieces.push(Piece { how, bytes: kind == Some(Kind::Bytes), value });
+            self.out.pieces.push(Piece { how, bytes, value });
         }
     }
 }
@@ -388,25 +395,25 @@ fn has_members(value: &Value) -> bool {
     value.as_object().is_some_and(|o| !o.is_empty())
 }
 
-/// Bytes that are JSON or text, opened like a declared encoding, so that what is in them is compared.
-fn open(value: &mut Value) {
+/// Bytes as what they are, so that this is compared: JSON and text are opened like a declared encoding, what else
+/// they may be stands for itself.
+pub fn open(value: &mut Value) {
     if let Value::Array(elements) = value {
         return elements.iter_mut().for_each(open);
     }
     let Some(bytes) = value.as_str().and_then(|t| base64_simd::STANDARD.decode_to_vec(t).ok()) else {
         return;
     };
-    let Ok(text) = String::from_utf8(bytes) else { return };
-    let is_text = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
-    let (encoding, inner) = match text.as_bytes().first() {
-        None => return,
-        Some(b'{' | b'[') if serde_json::from_str::<Value>(&text).is_ok() => {
-            ("json", serde_json::from_str(&text).unwrap_or_default())
+    let is_json = matches!(bytes.first(), Some(b'{' | b'['));
+    let json = Some(&bytes).filter(|_| is_json).and_then(|bytes| serde_json::from_slice::<Value>(bytes).ok());
+    *value = match json {
+        Some(json) => serde_json::json!({ "$encoding": "json", "$value": json }),
+        None if message::guess(&bytes, 0) == NodeKind::Text => {
+            let text = String::from_utf8(bytes).unwrap_or_default();
+            serde_json::json!({ "$encoding": "text", "$value": text })
         }
-        _ if text.len() >= 8 && text.chars().all(is_text) => ("text", Value::String(text)),
-        _ => return,
+        None => serde_json::json!({ BYTES: value.take() }),
     };
-    *value = serde_json::json!({ "$encoding": encoding, "$value": inner });
 }
 
 /// Texts that begin like a mark are told from one.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::base::Timestamp;
 use crate::dialect::Plan;
 
-use super::{At, IdValue, Link, Notice, Outcome};
+use super::{At, Event, IdValue, Link, Notice, Outcome};
 
 /// A frame and its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,6 +91,44 @@ impl Model {
     pub fn resolved(&self, stage: Option<u32>) -> Option<u32> {
         let merged = self.stages.get(stage? as usize).and_then(|s| s.merged);
         merged.or(stage)
+    }
+
+    /// Takes an event over.
+    pub fn take(&mut self, event: Event) {
+        match event {
+            Event::Link(link) => self.links.push(link),
+            Event::Finding(notice) => self.notices.push(notice),
+            Event::Outcome(outcome) => self.outcomes.push(outcome),
+            Event::Text(_) => {}
+        }
+    }
+
+    /// Takes over the stages of another timeline that are in use, and those around them. Numbers change with it: those
+    /// in `used`, and those of what has been taken.
+    pub fn adopt<'s>(&mut self, whole: &Model, used: impl IntoIterator<Item = &'s mut Option<u32>>) {
+        let mut used: Vec<&mut Option<u32>> = used.into_iter().collect();
+        used.extend(self.links.iter_mut().map(|l| &mut l.stage));
+        let mut wanted = vec![false; whole.stages.len()];
+        for stage in &used {
+            let mut at = stage.map(|s| s as usize);
+            while let Some(stage) = at {
+                match wanted.get_mut(stage) {
+                    Some(seen) if !*seen => *seen = true,
+                    _ => break,
+                }
+                at = whole.stages.get(stage).and_then(|s| s.parent).map(|s| s as usize);
+            }
+        }
+        let left = wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
+        let numbers: HashMap<u32, u32> = left.zip(0..).map(|((old, _), new)| (old as u32, new)).collect();
+        let renumbered = |stage: Option<u32>| stage.and_then(|s| numbers.get(&s).copied());
+        used.into_iter()
+            .chain(self.outcomes.iter_mut().map(|o| &mut o.stage))
+            .for_each(|s| *s = renumbered(*s));
+        for (stage, _) in whole.stages.iter().zip(&wanted).filter(|(_, wanted)| **wanted) {
+            let (parent, merged) = (renumbered(stage.parent), renumbered(stage.merged));
+            self.stages.push(Stage { parent, merged, ..stage.clone() });
+        }
     }
 
     pub(super) fn add(

@@ -55,6 +55,13 @@ impl Columns {
         }))
     }
 
+    /// Whether a record has something at a path.
+    pub fn has(path: &str, record: &Value) -> bool {
+        let mut found = Vec::new();
+        select(record, &path.split('.').collect::<Vec<_>>(), &mut found);
+        !found.is_empty()
+    }
+
     fn join(&self, cells: impl Iterator<Item = String>) -> String {
         let quoted: Vec<String> = cells
             .map(|cell| match self.quote {

@@ -222,3 +222,71 @@ fn standard_input_is_a_side() {
     let output = rpcshark_fed(&["diff", "-", "@good-h2c.pcap"], &capture);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
+
+/// Checks that a comparison is refused, what is said of it, and that nothing is printed.
+fn check_refused(args: &[&str], said: &[&str]) {
+    let output = rpcshark(&[&["diff"], args].concat());
+    let text = stderr(&output);
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]), "{args:?}: {text}");
+    assert!(said.iter().all(|part| text.contains(part)), "{args:?}: {text}");
+}
+
+#[test]
+fn a_path_that_no_message_has_is_refused() {
+    let files = ["@good.pcap", "@rerun.pcap.gz"];
+    let refused = |option: &str, path: &str, said: &[&str]| {
+        check_refused(&[&[option, path], &files[..]].concat(), said);
+    };
+    refused(
+        "--only",
+        "run_requst.action",
+        &["--only: no message has a field 'run_requst'", "did you mean 'run_request'?"],
+    );
+    refused("--ignore", "message.run_request.acton", &["has no field 'acton'", "did you mean 'action'?"]);
+    refused("--only", "", &["the path is empty"]);
+    refused("--ignore", "...", &["a path goes on with a name"]);
+    refused("--only", "a[[[", &["brackets take"]);
+    refused("--only", "end.cod", &["no message has a field 'cod'"]);
+    refused("--only", "a\u{1b}[31m", &["no part of a path", "a?[31m"]);
+    refused("--only", "**.a.**.b.**.c.**.d", &["at most 3 **"]);
+    refused("--only", &"x".repeat(5_000), &["longer than 4096 bytes"]);
+    // What lies in JSON, in bytes and beside messages has no type.
+    for path in ["**.blob_data.content", "**.$unknown", "end.code", "**.turns.0.2", &"**.".repeat(900), "**"]
+    {
+        let path = path.trim_end_matches('.');
+        let output = rpcshark(&[&["diff", "-q", "--ignore", path], &files[..]].concat());
+        assert_ne!(output.status.code(), Some(2), "{path}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_no_difference() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let empty = dir.path().join("empty");
+    std::fs::write(&empty, b"").expect("written");
+    let empty = empty.to_str().expect("UTF-8");
+    check_refused(&["@good.pcap", empty], &["the input is empty"]);
+    check_refused(&[empty, "@good.pcap"], &["the input is empty"]);
+    check_refused(&[empty, empty], &["the input is empty"]);
+    check_refused(&["@nothing.pcap", "@good.pcap"], &["does not exist"]);
+    check_refused(&["-", "-"], &["one side of a comparison"]);
+    for run in ["", ":", "1", "1:", ":1"] {
+        check_refused(&["--run", run, "@good.pcap", "@good.pcap"], &["--run: expected ID:ID"]);
+    }
+    let huge = "1:99999999999999999999999999";
+    check_refused(
+        &["--run", huge, "@good.pcap", "@good.pcap"],
+        &["no run '99999999999999999999999999' in the right"],
+    );
+    check_refused(
+        &["--run", "\u{1b}[31m:1", "@good.pcap", "@good.pcap"],
+        &["no run '\\x1b[31m' in the left"],
+    );
+}
+
+#[test]
+fn bytes_are_shown_by_what_they_hold() {
+    // Blobs that differ in the ids inside alone are no difference; no blob is printed in base64.
+    let found = lines(&["--only", "kv_server_message", "@good.pcap", "@rerun.pcap.gz"]);
+    assert!(found.iter().all(|line| !line.contains("$bytes")), "{found:?}");
+}

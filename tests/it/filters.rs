@@ -90,17 +90,57 @@ fn commands_over_runs_take_the_filter_and_its_fellows() {
     let changed = run(&["diff", "--jq", ".type", "@good.pcap", "@unanswered.pcap"]);
     assert_eq!(changed.1, Some(1));
     assert!(!changed.0.is_empty());
-    for command in ["timeline", "stats", "follow", "check", "blobs"] {
-        let refused = run(&[command, "-Y", "pair.stat == \"answered\"", "@none.pcap"]);
+    for command in
+        [&["timeline"][..], &["stats"], &["follow"], &["check"], &["blobs"], &["export", "--to", "otlp"]]
+    {
+        let run = |args: &[&str]| run(&[command, args].concat());
+        let refused = run(&["-Y", "pair.stat == \"answered\"", "@none.pcap"]);
         assert_eq!(refused.1, Some(2));
-        assert!(refused.2.contains("did you mean 'pair.state'?"), "{command}: {}", refused.2);
-        let refused = run(&[command, "-Y", "pair.state == \"answered\"", "--follow", "@good.pcap"]);
+        assert!(refused.2.contains("did you mean 'pair.state'?"), "{command:?}: {}", refused.2);
+        let refused = run(&["-Y", "pair.state == \"answered\"", "--follow", "@good.pcap"]);
         assert!(
             refused.1 == Some(2) && refused.2.contains("--follow never comes"),
-            "{command}: {}",
+            "{command:?}: {}",
             refused.2
         );
     }
+}
+
+#[test]
+fn exports_hold_what_a_filter_lets_through() {
+    let capture = std::fs::read(fixture("unanswered.pcap")).expect("the fixture");
+    for filter in
+        ["pair.state == \"unanswered\"", "run.ending == \"completed\" and pair.latency > 1ms", "frame < 12"]
+    {
+        let frames = ["timeline", "--jq", "select(.type == \"frame\") | .frame", "-Y", filter];
+        let frames = rpcshark(&[&frames[..], &["@unanswered.pcap"]].concat()).stdout;
+        let frames: Vec<u64> =
+            String::from_utf8_lossy(&frames).lines().map(|l| l.parse().expect("a number")).collect();
+        assert!(!frames.is_empty());
+        let export = |to: &str| {
+            let args = ["export", "--to", to, "-Y", filter];
+            let output = rpcshark(&[&args[..], &["@unanswered.pcap"]].concat());
+            assert_eq!(output.status.code(), Some(0), "{to} {filter}: {}", stderr(&output));
+            let piped = rpcshark_fed(&[&args[..], &["-"]].concat(), &capture);
+            let text = String::from_utf8(output.stdout).expect("UTF-8");
+            (text, String::from_utf8(piped.stdout).expect("UTF-8"))
+        };
+        let (report, piped) = export("html");
+        let numbers = serde_json::to_string(&frames).expect("JSON");
+        assert!(report.contains(&format!("\"number\":{numbers},")), "{filter}");
+        assert!(piped.contains(&format!("\"number\":{numbers},")), "{filter}: from a pipe");
+        let (trace, piped) = export("perfetto");
+        assert_eq!(trace, piped.replace("\"-\"", "\"unanswered.pcap\""), "{filter}");
+        let trace: Value = serde_json::from_str(&trace).expect("JSON");
+        let waits = trace["traceEvents"].as_array().expect("events").iter().filter(|e| e["cat"] == "wait");
+        assert_eq!(waits.count() > 0, !filter.starts_with("pair"), "{filter}");
+        let (diagram, _) = export("mermaid");
+        assert!(diagram.contains("participant R1") && !diagram.contains("participant R2"), "{diagram}");
+        assert_eq!(diagram.contains("never answered"), filter.starts_with("pair"), "{diagram}");
+    }
+    let none = rpcshark(&["export", "--to", "mermaid", "-Y", "frame == 5000", "@unanswered.pcap"]);
+    assert_eq!(none.stdout, b"sequenceDiagram\n    participant C as client\n");
+    assert!(stderr(&none).contains("no frame passes"), "{}", stderr(&none));
 }
 
 /// The frames that pass a filter, and those that the same predicate in jq selects.
@@ -374,4 +414,104 @@ fn encode_refuses_with_a_place() {
     assert!(code == Some(2) && told.contains("standard input:1:2: "), "{told}");
     let (code, told, _) = encode(&["--to", "message", "--as", "agent.v1.AgentServerMessage"], "{}{}");
     assert!(code == Some(2) && told.contains("nothing tells where a bare message ends"), "{told}");
+    let unknown = |value: &str| {
+        format!("{{\"$unknown\":[{{\"number\":900,\"wire\":\"varint\",\"value\":\"{value}\"}}]}}")
+    };
+    let (code, told, _) = encode(&bare, &unknown("99999999999999999999999"));
+    assert!(
+        code == Some(2) && told.contains("standard input:1:14: $unknown[0]: expected an unknown field"),
+        "{told}"
+    );
+    assert_eq!(encode(&bare, &unknown("7")).0, Some(0));
+    let output = rpcshark_fed(&[&["encode"], &bare[..]].concat(), b"{}\n{\n \"\xc3\xa9\xff\": 1}");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("standard input:3:4: the value is not UTF-8"), "{}", stderr(&output));
+}
+
+#[test]
+fn encode_stands_hostile_values() {
+    let bare = ["encode", "--as", "agent.v1.AgentClientMessage"];
+    let deep = [format!("{}1{}", "[".repeat(50_000), "]".repeat(50_000)), "{\"a\":".repeat(50_000)];
+    let bad = [
+        "null",
+        "1",
+        "\"x\"",
+        "{",
+        "{}}",
+        "{} x",
+        "{\"exec_client_message\":{\"id\":NaN}}",
+        "{\"exec_client_message\":{\"id\":4294967296}}",
+        "{\"exec_client_message\":{\"id\":-1}}",
+        "{\"exec_client_message\":{\"id\":1.5}}",
+        "{\"exec_client_message\":{\"id\":1e400}}",
+        "{\"\u{1b}[31m\":1}",
+        "{\"run_request\":{\"conversation_id\":\"\\ud800\"}}",
+        "{\"run_request\":{},\"run_request\":{}}",
+        "{\"run_request\":{},\"exec_client_message\":{}}",
+    ];
+    for text in bad.into_iter().chain(deep.iter().map(String::as_str)) {
+        let output = rpcshark_fed(&bare, text.as_bytes());
+        let told = stderr(&output);
+        let shown = text.get(..60).unwrap_or(text);
+        assert_eq!(output.status.code(), Some(2), "{shown}: {told}");
+        assert!(told.starts_with("error: standard input:1:") && !told.contains('\u{1b}'), "{shown}: {told}");
+    }
+    for text in ["", " \n", "[]", "{}", "\u{feff}{}", "[{},{}]"] {
+        assert_eq!(rpcshark_fed(&bare, text.as_bytes()).status.code(), Some(0), "{text:?}");
+    }
+}
+
+#[test]
+fn a_column_that_no_record_has_is_refused() {
+    let said = |args: &[&str]| {
+        let output = rpcshark(&[args, &["@provider-error.pcap"]].concat());
+        (output.status.code(), stderr(&output))
+    };
+    for (path, parts) in [
+        ("knd", &["-e: a record has no field 'knd'", "did you mean 'kind'?"][..]),
+        ("message.run_requst", &["no message has a field 'run_requst' here", "did you mean 'run_request'?"]),
+        ("run_request.action", &["no field 'run_request'", "did you mean 'message.run_request.action'?"]),
+        ("kind=", &["no part of a path"]),
+        ("", &["the path is empty"]),
+        ("**.a.**.b.**.c.**.d", &["at most 3 **"]),
+    ] {
+        let (code, told) = said(&["decode", "-e", path]);
+        assert!(code == Some(2) && parts.iter().all(|p| told.contains(p)), "{path}: {told}");
+    }
+    for path in
+        ["kind", "ids.request_id", "message.**.text", "http.headers.content-type", "findings.code", "*"]
+    {
+        assert_eq!(said(&["decode", "-e", path]).0, Some(0), "{path}");
+    }
+    // Records of other commands have no schema: what stayed empty is told at the end.
+    let (code, told) = said(&["timeline", "-e", "typ", "-e", "type", "-e", "\u{1b}x"]);
+    assert_eq!(code, Some(0));
+    assert!(told.contains("note: -e typ: no record has it; did you mean 'type'?"), "{told}");
+    assert!(!told.contains("-e type:") && told.contains("-e \\x1bx: no record"), "{told}");
+}
+
+#[test]
+fn no_depth_of_an_expression_is_too_much() {
+    let nested = |open: &str, close: &str, n: usize| format!("{}1{}", open.repeat(n), close.repeat(n));
+    for text in [
+        nested("[", "]", 30_000),
+        nested("(", ")", 30_000),
+        nested("1+", "", 30_000),
+        nested(".|", "", 30_000),
+        nested("1,", "", 30_000),
+        nested("try ", "", 15_000),
+        nested("if . then ", " end", 4_000),
+        nested("def f: ", "; f", 5_000),
+        nested("\"\\(", ")\"", 12_000),
+        nested("[", "", 30_000),
+        nested("[", "]", 60_000),
+    ] {
+        let output = rpcshark(&["decode", "-c1", "--jq", &text, "@heartbeat.bin"]);
+        let shown = text.get(..40).unwrap_or_default();
+        assert!(matches!(output.status.code(), Some(0 | 2)), "{shown}: {:?}", output.status);
+    }
+    for text in [nested("(", ")", 30_000), nested("not ", "", 15_000), "message.**.*.**.*".repeat(3_000)] {
+        let output = rpcshark(&["decode", "-Y", &text, "@heartbeat.bin"]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    }
 }

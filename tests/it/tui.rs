@@ -221,6 +221,22 @@ fn filters_are_completed_checked_and_set() {
 }
 
 #[test]
+fn filters_ask_for_pairs_runs_and_their_findings() {
+    let mut desk = Desk::open(fixture("unanswered.pcap"), 100, 24);
+    for (filter, expect) in [
+        ("pair.state == \"unanswered\"", 2),
+        ("pair.latency > 1ms", 30),
+        ("run.ending == \"completed\"", 56),
+        ("findings.code == \"pair.unanswered\"", 1),
+        ("findings.severity >= \"warning\" and pair.kind == \"exec\"", 1),
+        ("run.tokens.input_tokens > 100", 56),
+    ] {
+        desk.keys(&format!("/<^U>{filter}<Enter>"));
+        assert_eq!(desk.app.state.len, expect, "{filter}");
+    }
+}
+
+#[test]
 fn jumps() {
     let mut desk = Desk::open(fixture("good-bidi.pcap"), 100, 24);
     desk.keys("3Gn");

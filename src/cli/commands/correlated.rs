@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 
 use rpcshark::pipeline::{self, Chosen, Config, Expand, Frames, Job, Sink, Summary, Verdicts};
 use rpcshark::query::{Filter, Stage};
+use rpcshark::source::{Options, Reader};
 use rpcshark::view::Item;
 
 use crate::cli::args::{InputOptions, OutputOptions, SchemaOptions};
@@ -42,6 +43,11 @@ impl Choice {
     /// Whether there is a filter.
     pub fn is_filtered(&self) -> bool {
         self.filter.is_some()
+    }
+
+    /// The captures, those that were kept out of memory.
+    pub fn captures<'a>(&'a self, files: &[PathBuf], options: &'a Options) -> Captures<'a> {
+        Captures::find_kept(files, options, self.kept.as_ref(), false)
     }
 }
 
@@ -84,13 +90,24 @@ pub fn run(
     sink: &mut dyn Sink,
 ) -> Result<(Summary, bool)> {
     let options = setup::source(input)?;
-    let mut captures = Captures::find_kept(files, &options, choice.kept.as_ref(), false);
-    let summary = match &choice.filter {
-        None => pipeline::run(config, &mut captures, render, sink)?,
+    let mut captures = choice.captures(files, &options);
+    let summary = pass(config, choice, &mut captures, render, sink)?;
+    Ok((summary, captures.failed))
+}
+
+/// Runs captures that are open through a session.
+pub fn pass(
+    config: &Config,
+    choice: &Choice,
+    captures: &mut dyn Iterator<Item = Reader>,
+    render: &(dyn Fn(&Item<'_>, &Job, &mut Vec<u8>) + Sync),
+    sink: &mut dyn Sink,
+) -> Result<Summary> {
+    Ok(match &choice.filter {
+        None => pipeline::run(config, captures, render, sink)?,
         Some(filter) => {
             let mut chosen = Chosen::new(config, filter, choice.known.as_ref(), sink);
-            pipeline::run(config, &mut captures, render, &mut chosen)?
+            pipeline::run(config, captures, render, &mut chosen)?
         }
-    };
-    Ok((summary, captures.failed))
+    })
 }

@@ -7,6 +7,7 @@ use anyhow::Result;
 
 use rpcshark::base::Finding;
 use rpcshark::pipeline::{self, Expand, Job, Sink};
+use rpcshark::query;
 use rpcshark::source;
 use rpcshark::view::text::{Clock, Layout, TimeStyle};
 use rpcshark::view::{self, Item};
@@ -26,6 +27,9 @@ pub fn run(args: Reading) -> Result<Exit> {
     let mut config = setup::config(&args.schema, &args.input, &args.output, expand)?;
     if let Some(text) = &args.output.filter {
         config.filter = Some(expression::filter(text, &config.schema, &config.plan, Moment::Frame)?);
+    }
+    for path in &args.output.fields {
+        query::places::column(path, &config.schema).map_err(|e| expression::of("-e", path, e))?;
     }
     let mut output = Output { records: Records::new(&args.output, format)?, failed: false };
     let options = setup::source(&args.input)?;

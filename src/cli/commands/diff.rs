@@ -9,6 +9,8 @@ use anyhow::{Result, bail};
 use rpcshark::base::Finding;
 use rpcshark::diff::{self, Hunk, Options, Pattern, Recorder, Recording};
 use rpcshark::pipeline::{Config, Correlated, Expand, Sink};
+use rpcshark::query;
+use rpcshark::schema::Schema;
 use rpcshark::session::{Essence, Event, Session};
 use rpcshark::source;
 use rpcshark::view::{diff_json, text};
@@ -17,7 +19,7 @@ use crate::cli::args::{Diff, Format};
 use crate::cli::commands::correlated::{self, Choice};
 use crate::cli::exit::Exit;
 use crate::cli::records::{self, Records};
-use crate::cli::{report, setup};
+use crate::cli::{expression, report, setup};
 
 /// Runs the command.
 pub fn run(args: Diff) -> Result<Exit> {
@@ -28,7 +30,10 @@ pub fn run(args: Diff) -> Result<Exit> {
         config.expand = Expand::All;
     }
     (config.emit_defaults, config.json_names) = (false, false);
-    let options = options(&args)?;
+    let options = options(&args, &config.schema)?;
+    if [&args.left, &args.right].iter().all(|path| path.as_os_str() == "-") {
+        bail!("standard input can be one side of a comparison, not both");
+    }
     let mut records = Records::new(&args.output, format)?;
     let mut choose = |path: &PathBuf| {
         correlated::choose(&mut config, std::slice::from_ref(path), &args.input, &args.output)
@@ -37,6 +42,10 @@ pub fn run(args: Diff) -> Result<Exit> {
     let essence = Essence::new(&config.schema, &config.plan);
     let (left, bad_left) = recording(&config, &before, &essence, &options, &args.left, &args)?;
     let (right, bad_right) = recording(&config, &after, &essence, &options, &args.right, &args)?;
+    if bad_left && left.is_empty() || bad_right && right.is_empty() {
+        // Nothing was read of one side: all that the other has is no difference.
+        return Ok(Exit::Unusable);
+    }
     let mut hunks = diff::compare(&left, &right, &options)?;
     let found: usize = hunks.iter().map(|h| h.changes.len()).sum();
     limit(&mut hunks, args.output.limit);
@@ -50,8 +59,14 @@ pub fn run(args: Diff) -> Result<Exit> {
     })
 }
 
-fn options(args: &Diff) -> Result<Options> {
-    let patterns = |list: &[String]| list.iter().map(|p| Pattern::parse(p)).collect();
+fn options(args: &Diff, schema: &Schema) -> Result<Options> {
+    let patterns = |option: &'static str, list: &[String]| -> Result<Vec<Pattern>> {
+        let pattern = |text: &String| -> Result<Pattern> {
+            let steps = query::places::compared(text, schema);
+            Ok(Pattern::new(steps.map_err(|e| expression::of(option, text, e))?))
+        };
+        list.iter().map(pattern).collect()
+    };
     let run = match args.run.as_deref().map(|run| (run, run.split_once(':'))) {
         None => None,
         Some((_, Some((left, right)))) if !left.is_empty() && !right.is_empty() => {
@@ -61,8 +76,8 @@ fn options(args: &Diff) -> Result<Options> {
     };
     Ok(Options {
         raw: args.raw,
-        only: patterns(&args.only),
-        ignore: patterns(&args.ignore),
+        only: patterns("--only", &args.only)?,
+        ignore: patterns("--ignore", &args.ignore)?,
         show_secrets: args.output.show_secrets,
         run,
     })

@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use rpcshark::base::Limits;
 use rpcshark::base::text::{clean, hex};
 use rpcshark::dialect::{PayloadEncoding, Plan, Tunnel};
-use rpcshark::encode::{self, Carried, Encoded, PayloadForm, Piece, Pieces, Role, Wrap};
+use rpcshark::encode::{self, Carried, Encoded, PayloadForm, Piece, Pieces, Role, SplitError, Wrap};
 use rpcshark::schema::{Schema, TypeId};
 
 use crate::cli::args::{Encode, To};
@@ -59,7 +59,8 @@ pub fn run(args: Encode) -> Result<Exit> {
             let result = match next {
                 Ok(None) => break,
                 Ok(Some(piece)) => writer.piece(&piece, &name),
-                Err(error) => Err(anyhow!("{name}: {error}")),
+                Err(SplitError::Io(error)) => Err(anyhow!("{name}: {error}")),
+                Err(error) => Err(anyhow!("{name}:{error}")),
             };
             if result.is_err() {
                 writer.out.flush()?;

@@ -12,8 +12,8 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use rpcshark::base::{Finding, Severity};
-use rpcshark::pipeline::{self, Config, Correlated, Job, Sink};
-use rpcshark::session::{Event, Session};
+use rpcshark::pipeline::{Config, Correlated, Job, Sink};
+use rpcshark::session::{Event, Model, Session};
 use rpcshark::source;
 use rpcshark::view::Item;
 use rpcshark::view::export::html::{self, Detail, Left};
@@ -21,7 +21,6 @@ use rpcshark::view::export::{Frame, Story, mermaid, otlp, perfetto};
 use rpcshark::view::text::label::{Label, label};
 
 use crate::cli::args::{Export, ExportTo, OutputOptions};
-use crate::cli::captures::Captures;
 use crate::cli::commands::correlated;
 use crate::cli::exit::Exit;
 use crate::cli::report;
@@ -33,7 +32,7 @@ const LINE: usize = 400;
 /// Runs the command.
 pub fn run(args: Export) -> Result<Exit> {
     let Export { to, output_file, force, common: args } = args;
-    let config = correlated::config(&args.schema, &args.input, &args.output)?;
+    let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
     refuse(&args.output)?;
     let path = output_file.as_deref().filter(|p| *p != Path::new("-"));
     match to {
@@ -44,6 +43,7 @@ pub fn run(args: Export) -> Result<Exit> {
     if let Some(path) = path.filter(|_| to != ExportTo::Parquet) {
         file::refuse_existing(path, force)?;
     }
+    let choice = correlated::choose(&mut config, &args.files, &args.input, &args.output)?;
     let render = |item: &Item<'_>, _: &Job, out: &mut Vec<u8>| render(&config, to, item, out);
     let opened = Cell::new(false);
     let mut sink = Collected {
@@ -60,19 +60,23 @@ pub fn run(args: Export) -> Result<Exit> {
         dropped: 0,
         loose: Vec::new(),
         captures: Vec::new(),
+        chosen: choice.is_filtered().then(Model::default),
         comments: None,
         failed: false,
     };
     let source = setup::source(&args.input)?;
-    let mut captures = Captures::find(&args.files, &source);
+    let mut captures = choice.captures(&args.files, &source);
     let mut readers = captures.by_ref().inspect(|_| opened.set(true));
-    let summary = pipeline::run(&config, &mut readers, &render, &mut sink)?;
+    let summary = correlated::pass(&config, &choice, &mut readers, &render, &mut sink)?;
     let mut failed = captures.failed;
     if let Some(error) = sink.trouble {
         return Err(error);
     }
     if let Some(comments) = sink.comments {
         failed |= packets::write(&args.files, &args.input, comments, path, force)?;
+    }
+    if choice.is_filtered() && sink.frames.is_empty() {
+        report::line("warning: no frame passes the filter");
     }
     if sink.dropped > 0 {
         let (dropped, most) = (sink.dropped, config.limits.max_export_frames);
@@ -88,7 +92,6 @@ pub fn run(args: Export) -> Result<Exit> {
 /// Options that shape records shape nothing here.
 fn refuse(output: &OutputOptions) -> Result<()> {
     let given = [
-        (output.filter.is_some(), "--filter"),
         (output.jq.is_some(), "--jq"),
         (output.format.is_some(), "--format"),
         (!output.fields.is_empty(), "-e"),
@@ -134,12 +137,21 @@ struct Collected<'a> {
     dropped: u64,
     loose: Vec<(String, Finding)>,
     captures: Vec<String>,
+    /// Where there is a display filter: what of the model is left.
+    chosen: Option<Model>,
     /// What is to be said of packets, which are read once more.
     comments: Option<packets::All>,
     failed: bool,
 }
 
 impl Collected<'_> {
+    /// Keeps what a display filter lets through of the timeline; without one the session has all of it.
+    fn take(&mut self, events: &[Event]) {
+        if let Some(chosen) = &mut self.chosen {
+            events.iter().for_each(|event| chosen.take(event.clone()));
+        }
+    }
+
     fn write(&self, story: &Story<'_>) -> Result<()> {
         if self.to == ExportTo::Parquet {
             return tables::write(story, self.path.unwrap_or(Path::new(".")), self.force);
@@ -168,7 +180,13 @@ impl Collected<'_> {
 }
 
 impl Sink for Collected<'_> {
+    fn events(&mut self, events: &[Event]) -> io::Result<bool> {
+        self.take(events);
+        Ok(true)
+    }
+
     fn correlated(&mut self, found: &Correlated<'_>) -> io::Result<bool> {
+        self.take(found.events);
         if self.frames.len() >= self.config.limits.max_export_frames {
             self.dropped += 1;
             return Ok(true);
@@ -199,13 +217,17 @@ impl Sink for Collected<'_> {
         Ok(true)
     }
 
-    fn finished(&mut self, session: &Session<'_>, _: &[Event]) -> io::Result<()> {
+    fn finished(&mut self, session: &Session<'_>, events: &[Event]) -> io::Result<()> {
         if !self.opened.get() {
             return Ok(());
         }
+        self.take(events);
+        if let Some(chosen) = &mut self.chosen {
+            chosen.adopt(session.model(), self.frames.iter_mut().map(|f| &mut f.stage));
+        }
         let story = Story {
             plan: &self.config.plan,
-            model: session.model(),
+            model: self.chosen.as_ref().unwrap_or(session.model()),
             frames: &self.frames,
             loose: &self.loose,
             captures: &self.captures,

@@ -1,7 +1,6 @@
 //! `timeline`: conversation, run, turn, step, call, with every request joined to its answer.
 //! Never prints a line before what it says is known.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 use anyhow::Result;
@@ -84,14 +83,7 @@ impl Drawn<'_> {
     fn tell(&mut self, events: &[Event]) -> io::Result<bool> {
         if self.text {
             let Some(model) = &mut self.chosen else { return Ok(true) };
-            for event in events {
-                match event.clone() {
-                    Event::Link(link) => model.links.push(link),
-                    Event::Finding(notice) => model.notices.push(notice),
-                    Event::Outcome(outcome) => model.outcomes.push(outcome),
-                    Event::Text(_) => {}
-                }
-            }
+            events.iter().for_each(|event| model.take(event.clone()));
             return Ok(true);
         }
         let mut lines = Vec::new();
@@ -153,8 +145,10 @@ impl Sink for Drawn<'_> {
         }
         if self.text && !self.records.is_silent() {
             let mut drawing = String::new();
-            let chosen = self.chosen.take().map(|chosen| prune(chosen, session.model(), &mut self.entries));
-            let model = chosen.as_ref().unwrap_or(session.model());
+            if let Some(chosen) = &mut self.chosen {
+                chosen.adopt(session.model(), self.entries.iter_mut().map(|e| &mut e.stage));
+            }
+            let model = self.chosen.as_ref().unwrap_or(session.model());
             timeline::write(self.plan, model, &self.entries, self.width, &mut drawing);
             self.records.out.write_all(drawing.as_bytes())?;
         }
@@ -175,31 +169,4 @@ impl Sink for Drawn<'_> {
         self.failed = true;
         report::unread(error);
     }
-}
-
-/// Gives a filtered model the stages of its entries and what is around them; numbers change with it.
-fn prune(mut chosen: Model, whole: &Model, entries: &mut [Entry]) -> Model {
-    let mut wanted = vec![false; whole.stages.len()];
-    for entry in entries.iter() {
-        let mut at = entry.stage.and_then(|s| usize::try_from(s).ok());
-        while let Some(stage) = at {
-            match wanted.get_mut(stage) {
-                Some(seen) if !*seen => *seen = true,
-                _ => break,
-            }
-            at = whole.stages.get(stage).and_then(|s| s.parent).and_then(|s| usize::try_from(s).ok());
-        }
-    }
-    let left = wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
-    let numbers: HashMap<u32, u32> = left.zip(0..).map(|((old, _), new)| (old as u32, new)).collect();
-    let renumbered = |stage: Option<u32>| stage.and_then(|s| numbers.get(&s).copied());
-    for (stage, _) in whole.stages.iter().zip(&wanted).filter(|(_, wanted)| **wanted) {
-        let mut stage = stage.clone();
-        stage.parent = renumbered(stage.parent);
-        chosen.stages.push(stage);
-    }
-    entries.iter_mut().for_each(|e| e.stage = renumbered(e.stage));
-    chosen.links.iter_mut().for_each(|l| l.stage = renumbered(l.stage));
-    chosen.outcomes.iter_mut().for_each(|o| o.stage = renumbered(o.stage));
-    chosen
 }

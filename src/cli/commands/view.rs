@@ -38,7 +38,8 @@ pub fn run(args: View) -> Result<Exit> {
     config.show_secrets = args.show_secrets;
     if let Some(text) = &args.filter {
         // Refused here, where there is room for the whole of what is wrong.
-        expression::filter(text, &config.schema, &config.plan, Moment::Frame)?;
+        let moment = if args.input.follow { Moment::Frame } else { Moment::Session };
+        expression::filter(text, &config.schema, &config.plan, moment)?;
     }
     let copies = args.output.as_deref().map(new_file).transpose()?;
     let captures = Captures::find(&args.files, setup::source(&args.input)?)?;

@@ -127,11 +127,11 @@ impl Encoder<'_> {
                 continue;
             }
             if name == "$unknown" {
-                self.unknown(node, out, 0);
+                self.inside(Step::Member(name.clone().into_owned()), |e| e.unknown(node, out, 0));
                 continue;
             }
             if name == "$rest" {
-                self.rest(node, out);
+                self.inside(Step::Member(name.clone().into_owned()), |e| e.rest(node, out));
                 continue;
             }
             let Some(index) = plan.field_by_json_name(name).or_else(|| plan.field_by_name(name)) else {
@@ -276,10 +276,12 @@ impl Encoder<'_> {
         let Json::Array(items) = &node.value else {
             return self.fail(node.at, "expected an array of unknown fields");
         };
-        for item in items {
-            if self.unknown_field(item, out, depth).is_none() {
-                self.fail(item.at, "expected an unknown field: {\"number\":…,\"wire\":…,\"value\":…}");
-            }
+        for (i, item) in items.iter().enumerate() {
+            self.inside(Step::Index(i), |e| {
+                if e.unknown_field(item, out, depth).is_none() {
+                    e.fail(item.at, "expected an unknown field: {\"number\":…,\"wire\":…,\"value\":…}");
+                }
+            });
         }
     }
 

@@ -66,7 +66,7 @@ fn record(ty: Type, literal: &Literal, names: Names<'_>) -> Result<Vec<Want>, Er
     let one = |want| Ok(vec![want]);
     match (ty, &literal.tok) {
         (Type::Int | Type::Flags, Lit::Int(n, _)) => one(Want::Int(*n)),
-        (Type::Int, Lit::Float(n)) => one(Want::Float(*n)),
+        (Type::Int | Type::Flags, Lit::Float(n)) => one(Want::Float(*n)),
         (Type::Flags, Lit::Text(text)) => {
             let digits = text.strip_prefix("0x").and_then(|d| i128::from_str_radix(d, 16).ok());
             match digits {

@@ -32,7 +32,7 @@ pub enum Node {
 }
 
 /// Most `**` in one path: each multiplies the work.
-const MAX_DEEP: usize = 3;
+pub const MAX_DEEP: usize = 3;
 
 /// What a field holds, whether it is repeated or not.
 pub fn node_of(schema: &Schema, field: &FieldPlan) -> Node {
@@ -103,8 +103,22 @@ fn members(schema: &Schema, node: Node, out: &mut HashSet<Node>) {
     }
 }
 
-/// Follows the steps after `message`; gives them in the spelling of the .proto, and what they lead to.
-pub fn resolve(schema: &Schema, path: &[(Step, Range<usize>)]) -> Result<(Vec<Step>, Vec<Node>), Error> {
+/// Follows the steps after `message`; gives them in the spelling of the .proto, and what they lead to. Where encodings are
+/// `opened`, anything may lie below text and bytes.
+pub fn resolve(
+    schema: &Schema,
+    path: &[(Step, Range<usize>)],
+    opened: bool,
+) -> Result<(Vec<Step>, Vec<Node>), Error> {
+    let holds = |node: Node| opened && matches!(node, Node::Kind(Kind::String | Kind::Bytes));
+    let member = |schema: &Schema, node: Node, name: &str| match holds(node) {
+        true => Some(Node::Free),
+        false => member(schema, node, name),
+    };
+    let members = |schema: &Schema, node: Node, out: &mut HashSet<Node>| match holds(node) {
+        true => drop(out.insert(Node::Free)),
+        false => members(schema, node, out),
+    };
     let mut nodes: HashSet<Node> = HashSet::new();
     if schema.is_empty() {
         nodes.insert(Node::Free);
@@ -122,6 +136,10 @@ pub fn resolve(schema: &Schema, path: &[(Step, Range<usize>)]) -> Result<(Vec<St
         let mut next = HashSet::new();
         let mut step = step.clone();
         match step.clone() {
+            // A place in a list, in the spelling that has no brackets.
+            Step::Name(name) if opened && name.bytes().all(|b| b.is_ascii_digit()) => {
+                next.extend(nodes.iter().copied());
+            }
             Step::Name(name) => {
                 next.extend(nodes.iter().filter_map(|n| member(schema, *n, &name)));
                 if next.is_empty()

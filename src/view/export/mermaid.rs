@@ -56,7 +56,7 @@ pub fn write(story: &Story<'_>, out: &mut dyn Write) -> io::Result<()> {
         drawing.line(format_args!("participant R{n} as {}{}", escape(story.level(run.is)), escape(&id)));
     }
     let mut findings: BTreeMap<u64, Vec<&Finding>> = BTreeMap::new();
-    let of_runs = story.model.notices.iter().filter_map(|n| Some((*n.frames.first()?, &n.finding)));
+    let of_runs = story.model.notices.iter().filter_map(|n| Some((story.about(n)?.number, &n.finding)));
     let of_frames = story.frames.iter().flat_map(|f| f.findings.iter().map(|finding| (f.number, finding)));
     for (frame, finding) in of_runs.chain(of_frames).filter(|(_, f)| f.severity > Severity::Note) {
         findings.entry(frame).or_default().push(finding);
@@ -76,7 +76,9 @@ pub fn write(story: &Story<'_>, out: &mut dyn Write) -> io::Result<()> {
         let group = if joins { shown.iter().skip(at).take_while(same).count().max(1) } else { 1 };
         at += group;
         let other = of(frame).map_or_else(|| "S".to_owned(), |n| format!("R{n}"));
-        for (n, text) in notes.remove(&frame.number).into_iter().flatten() {
+        // Where a level begins may be left out: it is noted at what comes next.
+        let later = notes.split_off(&(frame.number + 1));
+        for (n, text) in std::mem::replace(&mut notes, later).into_values().flatten() {
             drawing.line(format_args!("Note over C,R{n}: {}", escape(&cut(&text, TEXT))));
         }
         let mut text = frame.label.name.clone();

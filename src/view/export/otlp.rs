@@ -364,10 +364,7 @@ fn measures(story: &Story<'_>, list: &[(u16, f64)], attributes: &mut Vec<u8>) {
 fn events(story: &Story<'_>) -> HashMap<u32, Vec<u8>> {
     let of_frames =
         story.frames.iter().flat_map(|f| f.findings.iter().map(move |finding| (Some(f), finding)));
-    let of_runs = story.model.notices.iter().map(|n| {
-        let frame = n.frames.first().and_then(|f| story.frame(*f));
-        (frame, &n.finding)
-    });
+    let of_runs = story.model.notices.iter().map(|n| (story.about(n), &n.finding));
     let mut out: HashMap<u32, Vec<u8>> = HashMap::new();
     for (frame, finding) in of_frames.chain(of_runs) {
         if let Some((frame, stage)) = frame.and_then(|f| Some((f, f.stage?))) {

@@ -294,10 +294,7 @@ impl Trace<'_> {
     fn findings(&mut self, story: &Story<'_>, of: &dyn Fn(&Frame) -> Option<u64>) -> io::Result<()> {
         let of_frames =
             story.frames.iter().flat_map(|f| f.findings.iter().map(move |found| (Some(f), found)));
-        let of_runs = story.model.notices.iter().map(|n| {
-            let frame = n.frames.first().and_then(|f| story.frame(*f));
-            (frame, &n.finding)
-        });
+        let of_runs = story.model.notices.iter().map(|n| (story.about(n), &n.finding));
         for (frame, finding) in of_frames.chain(of_runs).filter(|(_, f)| f.severity > Severity::Note) {
             let Some(frame) = frame else { continue };
             let Some(at) = self.time(frame.time, frame.number) else { continue };

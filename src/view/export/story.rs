@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::base::Timestamp;
-use crate::session::{Link, Outcome, Stage};
+use crate::session::{Link, Notice, Outcome, Stage};
 
 use super::{Frame, Story};
 
@@ -53,6 +53,11 @@ impl<'a> Story<'a> {
     pub fn frame(&self, number: u64) -> Option<&'a Frame> {
         let at = self.frames.binary_search_by_key(&number, |f| f.number).ok()?;
         self.frames.get(at)
+    }
+
+    /// The frame that a finding of a run is shown at: the first that the story has.
+    pub fn about(&self, notice: &Notice) -> Option<&'a Frame> {
+        notice.frames.iter().find_map(|frame| self.frame(*frame))
     }
 
     /// What heads a stage: its title, else the branch that the message which opened it is about.

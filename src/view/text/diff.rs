@@ -1,6 +1,8 @@
 //! Differences of two sessions as a patch for people: a heading for each message, `-` and `+` lines with frame numbers.
 //! Never a raw control byte; colour is settled by the caller.
 
+mod hex;
+
 use std::fmt::Write;
 
 use colored::Colorize;
@@ -58,6 +60,12 @@ fn change(hunk: &Hunk, change: &Change, out: &mut String) {
             let line = format!("~{}→{} moved: {}", frame(left), frame(right), cut(&text_of(value)));
             let _ = writeln!(out, "{}", line.yellow());
         }
+        (_, Some(old), Some(new)) if hex::bytes(old).is_some() && hex::bytes(new).is_some() => {
+            let pair = hex::pair(&hex::bytes(old).unwrap_or_default(), &hex::bytes(new).unwrap_or_default());
+            for (sign, frame, shown) in [('-', left, &pair[0]), ('+', right, &pair[1])] {
+                line(sign, frame, &path, shown, out);
+            }
+        }
         (_, Some(Value::String(old)), Some(Value::String(new)))
             if old.chars().nth(SHORT).is_some() || new.chars().nth(SHORT).is_some() =>
         {
@@ -77,6 +85,13 @@ fn change(hunk: &Hunk, change: &Change, out: &mut String) {
 /// A line for each value that is no object or list of objects.
 fn leaves(sign: char, frame: Option<u64>, path: &str, value: &Value, out: &mut String) {
     match value {
+        value if hex::bytes(value).is_some() => {
+            line(sign, frame, path, &hex::whole(&hex::bytes(value).unwrap_or_default()), out);
+        }
+        // How it was encoded is no step of a path.
+        Value::Object(object) if object.contains_key("$encoding") && object.contains_key("$value") => {
+            leaves(sign, frame, path, object.get("$value").unwrap_or(&Value::Null), out);
+        }
         Value::Object(object) if !object.is_empty() => {
             for (key, value) in object {
                 let key = clean(key);

@@ -7,9 +7,11 @@ use std::sync::LazyLock;
 use rpcshark::base::Finding;
 use rpcshark::base::Limits;
 use rpcshark::base::text::is_unsafe;
+use rpcshark::dialect::Plan;
 use rpcshark::diff::{self, Recorder, Recording};
 use rpcshark::pdu::Protocol;
 use rpcshark::pipeline::{self, Config, Correlated, Expand, Job, Sink};
+use rpcshark::schema::Schema;
 use rpcshark::session::{Essence, Event, Session};
 use rpcshark::source::{self, Options, Reader};
 use rpcshark::view::text::label::label;
@@ -22,9 +24,14 @@ use super::messages::BUILTIN;
 /// The built-in schema and the limits as they come; one thread.
 pub fn config(expand: Expand, correlate: bool) -> Config {
     let (schema, plan) = &*BUILTIN;
+    config_of(schema.clone(), plan.clone(), expand, correlate)
+}
+
+/// The same with any schema and its dialect.
+pub fn config_of(schema: Schema, plan: Plan, expand: Expand, correlate: bool) -> Config {
     Config {
-        schema: schema.clone(),
-        plan: plan.clone(),
+        schema,
+        plan,
         limits: Limits::default(),
         as_type: None,
         map: HashMap::new(),

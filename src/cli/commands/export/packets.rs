@@ -30,7 +30,7 @@ pub fn comments(story: &Story<'_>) -> All {
         }
     }
     for notice in &story.model.notices {
-        match notice.frames.first().and_then(|f| story.frame(*f)) {
+        match story.about(notice) {
             Some(frame) => say(&mut all, frame, &notice.finding),
             None => {
                 for capture in story.captures {
