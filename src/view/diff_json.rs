@@ -1,7 +1,7 @@
 //! Differences of two sessions as records: one object a change.
 //! Never prints a byte that acts on a terminal.
 
-use crate::base::json::{push_key, push_list, push_number, push_optional, push_string, push_value};
+use crate::base::json::{push_key, push_number, push_optional, push_string, push_value};
 use crate::diff::{Change, Hunk};
 
 /// Appends the record of a change, without a newline.
