@@ -3,7 +3,11 @@
 
 use std::{ops::Range, sync::Arc};
 
-use prost::{Message, bytes::Buf, encoding::decode_varint};
+use prost::{
+    Message,
+    bytes::Buf,
+    encoding::{WireType, decode_key, decode_varint},
+};
 
 use super::{
     Error,
@@ -277,34 +281,22 @@ impl<'a> Iterator for Parts<'a> {
     type Item = (u32, Part<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        // The usual end: no error is made of it.
         if self.0.is_empty() {
             return None;
         }
-        let key = u32::try_from(self.varint()?).ok()?;
-        let part = match key & 7 {
-            0 => Part::Number(self.varint()?),
-            1 => Part::Number(self.0.try_get_u64_le().ok()?),
-            5 => Part::Number(self.0.try_get_u32_le().ok()?.into()),
-            2 => {
-                let len = usize::try_from(self.varint()?).ok()?;
+        let (tag, wire) = decode_key(&mut self.0).ok()?;
+        let part = match wire {
+            WireType::Varint => Part::Number(decode_varint(&mut self.0).ok()?),
+            WireType::SixtyFourBit => Part::Number(self.0.try_get_u64_le().ok()?),
+            WireType::ThirtyTwoBit => Part::Number(self.0.try_get_u32_le().ok()?.into()),
+            WireType::LengthDelimited => {
+                let len = usize::try_from(decode_varint(&mut self.0).ok()?).ok()?;
                 let (part, rest) = self.0.split_at_checked(len)?;
                 self.0 = rest;
                 Part::Bytes(part)
             }
             _ => return None,
         };
-        Some((key >> 3, part))
-    }
-}
-
-impl Parts<'_> {
-    fn varint(&mut self) -> Option<u64> {
-        // Nearly all are of one byte.
-        if let [byte @ ..0x80, rest @ ..] = self.0 {
-            self.0 = rest;
-            return Some(u64::from(*byte));
-        }
-        decode_varint(&mut self.0).ok()
+        Some((tag, part))
     }
 }
