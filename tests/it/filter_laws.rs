@@ -302,8 +302,9 @@ fn words(draw: &mut Draw<'_>, path: &str, values: &str, text: &str) -> Predicate
             is(format!("{path} {op} {part}"), format!(". {op} {part}"))
         }
         6 | 7 => {
-            let pattern =
-                quoted(draw.pick(&["^t", "[a-f]+$", r"\d{2}", "a.c", "é", "(?-i)T", r"\bthe\b", "^$", "x*"]));
+            let patterns = ["^t", "[a-f]+$", r"\d{2}", "a.c", "é", "(?-i)T", r"\bthe\b", "^$", "x*"];
+            let pattern: &&str = draw.pick(&patterns);
+            let pattern = quoted(pattern);
             let op = draw.pick(&["matches", "~"]);
             is(format!("{path} {op} {pattern}"), format!("test({pattern}; \"i\")"))
         }
