@@ -17,7 +17,7 @@ const MODIFIED_RECORD_HEADER: usize = 24;
 /// Longest packet that is looked for behind a damaged record, in bytes: the usual largest snap length.
 const MAX_SOUGHT: usize = 262_144;
 /// How far apart in time such a packet and the last one may be, in seconds.
-const MAX_APART: u64 = 86_400;
+const MAX_APART: u32 = 86_400;
 
 /// What the magic number says about the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,8 +50,10 @@ pub(super) struct Classic {
     linktype: Option<Linktype>,
     /// A record claimed an absurd length: where the next one begins has to be found.
     lost: bool,
-    /// When the last packet was captured, in seconds.
+    /// When the last packet was captured, in seconds, as its header says.
     last: Option<u32>,
+    /// The last such time that the packet before it bears out: a header read in the wrong place says anything.
+    trusted: Option<u32>,
 }
 
 /// A record header.
@@ -64,7 +66,7 @@ struct Record {
 
 impl Classic {
     pub(super) fn new(layout: Layout) -> Self {
-        Self { layout, linktype: None, lost: false, last: None }
+        Self { layout, linktype: None, lost: false, last: None, trusted: None }
     }
 
     pub(super) fn step(&mut self, input: &mut Input, bytes: &mut Bytes, out: &mut Vec<PcapItem>) -> Step {
@@ -102,6 +104,9 @@ impl Classic {
         input.take(bytes, self.layout.record_header);
         let at = input.at;
         let data = input.take(bytes, record.captured as usize);
+        if self.last.is_none_or(|last| last.abs_diff(record.seconds) <= MAX_APART) {
+            self.trusted = Some(record.seconds);
+        }
         self.last = Some(record.seconds);
         out.push(self.packet(input, linktype, record, data, at));
         Step::Done
@@ -129,7 +134,7 @@ impl Classic {
         let record = self.record(bytes)?;
         let (captured, original) = (record.captured as usize, record.original as usize);
         let most = if self.layout.nanoseconds { 1_000_000_000 } else { 1_000_000 };
-        let near = self.last.is_none_or(|last| u64::from(last.abs_diff(record.seconds)) <= MAX_APART);
+        let near = self.trusted.is_none_or(|then| then.abs_diff(record.seconds) <= MAX_APART);
         let can_be = (1..=MAX_SOUGHT).contains(&captured)
             && (captured..=MAX_SOUGHT).contains(&original)
             && record.fraction < most;

@@ -176,6 +176,17 @@ fn pcap_goes_on_behind_a_damaged_record() {
 }
 
 #[test]
+fn pcap_goes_on_whatever_time_stands_before_the_damage() {
+    let good = pcap(0xa1b2_c3d4, ByteOrder::Little, &[b"abc", b"defg"]);
+    let wild = [&u32s(ByteOrder::Little, &[0xf000_0000, 7, 3, 3])[..], b"abc"].concat();
+    let bad = u32s(ByteOrder::Little, &[1, 1, 0xffff_fff0, 7]);
+    let file = [&good[..], &wild, &bad, b"junk", &good[24..]].concat();
+    let shown = read(&file, file.len());
+    let behind = shown.iter().skip_while(|line| !line.starts_with("capture.damaged")).skip(1);
+    assert_eq!(behind.count(), 2, "{shown:#?}");
+}
+
+#[test]
 fn ng_sections_and_interfaces() {
     let (little, big) = (ByteOrder::Little, ByteOrder::Big);
     let file = [
