@@ -1,6 +1,8 @@
 //! JSON text as every room writes it: valid, and safe to show on a terminal.
 //! Never builds a tree.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::text::is_unsafe;
@@ -123,6 +125,47 @@ pub fn push_list<T>(
     out.push(b']');
 }
 
+/// Appends an object, the value of each member by `push`.
+pub fn push_object<'k, T>(
+    out: &mut Vec<u8>,
+    members: impl IntoIterator<Item = (&'k str, T)>,
+    mut push: impl FnMut(&mut Vec<u8>, T),
+) {
+    out.push(b'{');
+    for (i, (key, member)) in members.into_iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        push_string(out, key);
+        out.push(b':');
+        push(out, member);
+    }
+    out.push(b'}');
+}
+
+/// Appends header or trailer fields as an object by name, each value by `push`, which is given the name too; the values
+/// of a repeated name are an array.
+pub fn push_fields<'a>(
+    out: &mut Vec<u8>,
+    fields: impl IntoIterator<Item = (&'a str, &'a str)>,
+    mut push: impl FnMut(&mut Vec<u8>, &str, &str),
+) {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, value) in fields {
+        let place = *places.entry(name).or_insert(all.len());
+        match all.get_mut(place) {
+            Some((_, values)) => values.push(value),
+            None => all.push((name, vec![value])),
+        }
+    }
+    let members = all.iter().map(|(name, values)| (*name, (*name, values.as_slice())));
+    push_object(out, members, |out, (name, values)| match values {
+        [one] => push(out, name, one),
+        many => push_list(out, many, |out, value| push(out, name, value)),
+    });
+}
+
 /// A value as text.
 pub fn text_of(value: &Value) -> String {
     let mut out = Vec::new();
@@ -135,18 +178,7 @@ pub fn push_value(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::String(text) => push_string(out, text),
         Value::Array(elements) => push_list(out, elements, push_value),
-        Value::Object(object) => {
-            out.push(b'{');
-            for (i, (key, member)) in object.iter().enumerate() {
-                if i > 0 {
-                    out.push(b',');
-                }
-                push_string(out, key);
-                out.push(b':');
-                push_value(out, member);
-            }
-            out.push(b'}');
-        }
+        Value::Object(object) => push_object(out, object.iter().map(|(k, v)| (k.as_str(), v)), push_value),
         scalar => out.extend_from_slice(scalar.to_string().as_bytes()),
     }
 }

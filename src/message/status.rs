@@ -4,7 +4,7 @@
 use base64_simd as b64;
 use serde_json::{Map, Value};
 
-use crate::base::json::{push_key, push_number, push_string};
+use crate::base::json::{push_fields, push_key, push_number, push_string};
 use crate::base::secret::{REDACTED, Rules};
 use crate::base::text::{clean, percent_decoded};
 use crate::base::{Code, Finding, Limits, Space, Span};
@@ -87,43 +87,14 @@ pub fn trailers<'a>(
     out: &mut Vec<u8>,
     findings: &mut Vec<Finding>,
 ) {
-    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (name, value) in fields {
-        match all.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, values)) => values.push(value),
-            None => all.push((name, vec![value])),
+    push_fields(out, fields, |out, name, value| match name {
+        "grpc-message" => {
+            push_text(out, &String::from_utf8_lossy(&percent_decoded(value, false)), secrets(schema, options))
         }
-    }
-    out.push(b'{');
-    for (i, (name, values)) in all.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        push_string(out, name);
-        out.push(b':');
-        if values.len() > 1 {
-            out.push(b'[');
-        }
-        for (k, value) in values.iter().enumerate() {
-            if k > 0 {
-                out.push(b',');
-            }
-            match *name {
-                "grpc-message" => push_text(
-                    out,
-                    &String::from_utf8_lossy(&percent_decoded(value, false)),
-                    secrets(schema, options),
-                ),
-                "grpc-status-details-bin" => details(schema, value, options, limits, out, findings),
-                _ if options.redact && schema.secrets().is_header(name) => push_string(out, REDACTED),
-                _ => push_text(out, value, secrets(schema, options)),
-            }
-        }
-        if values.len() > 1 {
-            out.push(b']');
-        }
-    }
-    out.push(b'}');
+        "grpc-status-details-bin" => details(schema, value, options, limits, out, findings),
+        _ if options.redact && schema.secrets().is_header(name) => push_string(out, REDACTED),
+        _ => push_text(out, value, secrets(schema, options)),
+    });
 }
 
 /// google.rpc.Status: `int32 code = 1; string message = 2; repeated google.protobuf.Any details = 3`. Read by number, so

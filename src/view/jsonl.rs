@@ -1,11 +1,9 @@
 //! The frame record as one line of JSON. docs/JSONL.md is its specification.
 //! Never skips a key that is always there, never prints a byte that acts on a terminal.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use crate::base::json::{push_key, push_list, push_number, push_optional, push_string};
+use crate::base::json::{push_fields, push_key, push_list, push_number, push_optional, push_string};
 use crate::base::secret::Rules;
 use crate::base::{Finding, Space};
 use crate::pdu::{Head, Role, Side, Start};
@@ -175,38 +173,8 @@ fn push_http(out: &mut Vec<u8>, head: &Head, secrets: Option<&Rules>) {
     push_key(out, "version");
     push_string(out, head.version);
     push_key(out, "headers");
-    out.push(b'{');
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut fields: Vec<(&str, Vec<&str>)> = Vec::new();
-    for header in &head.headers.fields {
-        match places.entry(&header.name) {
-            Entry::Occupied(place) => fields[*place.get()].1.push(&header.value),
-            Entry::Vacant(place) => {
-                place.insert(fields.len());
-                fields.push((&header.name, vec![&header.value]));
-            }
-        }
-    }
-    for (i, (name, values)) in fields.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        push_string(out, name);
-        out.push(b':');
-        if let [one] = values.as_slice() {
-            push_string(out, &header_value(secrets, name, one));
-            continue;
-        }
-        out.push(b'[');
-        for (k, value) in values.iter().enumerate() {
-            if k > 0 {
-                out.push(b',');
-            }
-            push_string(out, &header_value(secrets, name, value));
-        }
-        out.push(b']');
-    }
-    out.push(b'}');
+    let fields = head.headers.fields.iter().map(|header| (&*header.name, &*header.value));
+    push_fields(out, fields, |out, name, value| push_string(out, &header_value(secrets, name, value)));
     if head.headers.lost > 0 {
         push_key(out, "lost");
         push_number(out, head.headers.lost);
