@@ -268,7 +268,10 @@ impl Compiler<'_, '_> {
                 self.schema.annotate(field, Annotation { secret: true, ..Annotation::default() });
             }
             let secrets = self.schema.secrets_mut();
-            secrets.add(&rule.header, &rule.query, &rule.path, &rule.json_key);
+            if let Err(error) = secrets.add(&rule.header, &rule.query, &rule.path, &rule.json_key) {
+                let first = rule.json_key.first().map_or("", String::as_str);
+                self.refuse(first, format!("these keys are too many or too long together: {error}"));
+            }
             for pattern in &rule.pattern {
                 // What is built in is known to be right: a test adds it as an operator's.
                 let added = match self.mode {

@@ -104,17 +104,32 @@ fn row(hir: &Hir) -> Vec<Vec<u8>> {
 }
 
 impl Rules {
-    /// Adds header fields, query parameters of paths with an ending, and keys of JSON objects.
-    pub fn add(&mut self, headers: &[String], parameters: &[String], path: &str, keys: &[String]) {
+    /// Names of keys that are surely a pattern of allowed size, in bytes together.
+    const SMALL: usize = 4 << 10;
+
+    /// Adds header fields, query parameters of paths with an ending, and keys of JSON objects; an error says that the
+    /// keys are too long together.
+    pub fn add(
+        &mut self,
+        headers: &[String],
+        parameters: &[String],
+        path: &str,
+        keys: &[String],
+    ) -> Result<(), String> {
         self.headers.extend(headers.iter().map(|name| name.to_ascii_lowercase()));
         self.parameters.extend(parameters.iter().map(|name| (name.to_ascii_lowercase(), path.to_owned())));
         self.keys.extend_from_slice(keys);
-        if !keys.is_empty() {
-            let names: Vec<String> = keys.iter().map(|key| regex::escape(key)).collect();
-            let text = format!(r#""(?:{})"\s*:\s*"(?<secret>(?:[^"\\]|\\.)+)(?:"|\\?\z)"#, names.join("|"));
-            // Escaped names and a fixed rest: it can only be too large.
-            self.add_known(&format!("(?-u){text}"));
+        if keys.is_empty() {
+            return Ok(());
         }
+        let names = keys.iter().map(|key| regex::escape(key)).collect::<Vec<_>>().join("|");
+        let text = format!(r#"(?-u)"(?:{names})"\s*:\s*"(?<secret>(?:[^"\\]|\\.)+)(?:"|\\?\z)"#);
+        // Escaped names and a fixed rest: it can only be too large, and then it would hide nothing.
+        if names.len() <= Self::SMALL {
+            self.add_known(&text);
+            return Ok(());
+        }
+        self.add_pattern(&text)
     }
 
     /// Adds a pattern for values anywhere; where it has a group named `secret`, only that is hidden.
@@ -206,7 +221,7 @@ mod tests {
     fn a_dialect_adds_to_the_general_rules() {
         let text = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
         let mut rules = Rules::default();
-        rules.add(&text(&["X-Chat-Pass"]), &text(&["uuid", "p_*"]), "/poll", &text(&["pass.word"]));
+        rules.add(&text(&["X-Chat-Pass"]), &text(&["uuid", "p_*"]), "/poll", &text(&["pass.word"])).unwrap();
         assert!(rules.add_pattern("chat-(?<secret>[0-9]{4})").is_ok() && rules.add_pattern("(").is_err());
         assert!(rules.is_header("x-chat-pass") && rules.is_header("cookie") && !rules.is_header("x-chat"));
         assert!(rules.is_parameter("/a/poll", "UUID") && rules.is_parameter("/poll", "p_x"));
@@ -217,6 +232,17 @@ mod tests {
             r#"{"pass.word": "[redacted]", "passxword": "c", "n": "chat-[redacted]", "k": "[redacted]"}"#;
         assert_eq!(rules.mask_text(said).as_deref(), Some(hidden));
         assert_eq!(rules.mask_text("chat-12"), None);
+    }
+
+    #[test]
+    fn keys_that_make_no_pattern_are_refused() {
+        let keys = |bytes: usize| vec!["k".repeat(bytes)];
+        let longest = keys(Rules::SMALL);
+        let mut rules = Rules::default();
+        assert_eq!(rules.add(&[], &[], "", &longest), Ok(()));
+        let said = format!(r#"{{"{}": "hidden"}}"#, longest[0]);
+        assert!(rules.mask_text(&said).is_some_and(|masked| !masked.contains("hidden")));
+        assert!(rules.add(&[], &[], "", &keys(1 << 20)).is_err());
     }
 
     #[test]
@@ -248,7 +274,7 @@ mod tests {
     #[test]
     fn a_sieve_lets_through_what_a_search_of_each_string_finds() {
         let mut rules = Rules::default();
-        rules.add(&[], &[], "", &["api_key".to_owned(), "seat".to_owned()]);
+        rules.add(&[], &[], "", &["api_key".to_owned(), "seat".to_owned()]).unwrap();
         for pattern in [r"\bsk-(?:ant-)?[a-z0-9]{16,}", r"\bxox[ab]-[0-9]{4,}", r"[a-z]+://[^/:@]*:[^/@]+@"] {
             assert!(rules.add_pattern(pattern).is_ok());
         }
