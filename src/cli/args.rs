@@ -2,9 +2,11 @@
 //! Never looks at the environment, a file or the terminal; `setup` settles all that.
 
 mod diff;
+mod encode;
 mod examples;
 mod export;
 mod runs;
+mod schema;
 mod view;
 
 use std::path::PathBuf;
@@ -15,8 +17,10 @@ use clap_complete::ArgValueCompleter;
 use super::completion;
 
 pub use diff::Diff;
+pub use encode::{Encode, To};
 pub use export::{Export, ExportTo};
 pub use runs::{Blobs, Check, Follow, Timeline};
+pub use schema::{Coverage, DialectArgs, DialectCommand, SchemaArgs, SchemaCommand};
 pub use view::View;
 
 /// Inspect captured Connect, gRPC and gRPC-Web traffic.
@@ -141,147 +145,6 @@ pub enum FailOn {
     Warning,
     /// Errors
     Error,
-}
-
-/// `encode`.
-#[derive(Args, Debug)]
-pub struct Encode {
-    /// Files of JSON; `-`, or none, is standard input
-    #[arg(value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    #[command(flatten)]
-    pub schema: SchemaOptions,
-    /// The values are bare messages of this type, not records
-    #[arg(long = "as", value_name = "TYPE", add = ArgValueCompleter::new(completion::types))]
-    pub as_type: Option<String>,
-    /// What to write
-    #[arg(long, value_enum, default_value = "frames")]
-    pub to: To,
-    /// Write hex, a line a record
-    #[arg(long)]
-    pub hex: bool,
-    /// Compress again what was compressed, and bare messages: gzip
-    #[arg(long, value_name = "NAME")]
-    pub encoding: Option<String>,
-    /// With --to carrier: the id that joins the message to its stream [default: the record's]
-    #[arg(long, value_name = "ID")]
-    pub id: Option<String>,
-}
-
-/// `--to`.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum To {
-    /// Five bytes of envelope and the message, one after another
-    Frames,
-    /// One message alone
-    Message,
-    /// Frames in hex, a line each
-    Hex,
-    /// The message inside the message that the dialect has to carry it
-    Carrier,
-}
-
-/// `schema`.
-#[derive(Args, Debug)]
-pub struct SchemaArgs {
-    /// What to print.
-    #[command(subcommand)]
-    pub command: SchemaCommand,
-}
-
-/// The commands of `schema`.
-#[derive(Subcommand, Debug)]
-pub enum SchemaCommand {
-    /// List the methods, messages and enums that are loaded
-    #[command(after_help = examples::SCHEMA_LIST)]
-    List {
-        #[command(flatten)]
-        schema: SchemaOptions,
-    },
-    /// Show a message, enum or service with its fields
-    #[command(after_help = examples::SCHEMA_SHOW)]
-    Show {
-        /// Full name of a message, enum or service
-        #[arg(add = ArgValueCompleter::new(completion::types))]
-        name: String,
-        #[command(flatten)]
-        schema: SchemaOptions,
-    },
-    /// Write what is loaded as one descriptor set, imports included
-    #[command(after_help = examples::SCHEMA_COMPILE)]
-    Compile {
-        /// The file to write
-        #[arg(short, long, value_name = "FILE")]
-        output: PathBuf,
-        /// Write over a file that is there
-        #[arg(long)]
-        force: bool,
-        #[command(flatten)]
-        schema: SchemaOptions,
-    },
-    /// Say what differs between two schemas, and what breaks the wire; exit 1 where something does
-    #[command(after_help = examples::SCHEMA_DIFF)]
-    Diff {
-        /// The schema before: a folder of .proto files, a .proto file or a descriptor set
-        #[arg(value_name = "A")]
-        left: PathBuf,
-        /// The schema after
-        #[arg(value_name = "B")]
-        right: PathBuf,
-        /// Only what messages on the wire do not survive
-        #[arg(long)]
-        breaking: bool,
-    },
-    /// Say what a capture uses that the schema does not know
-    #[command(after_help = examples::SCHEMA_COVERAGE)]
-    Coverage(Box<Coverage>),
-}
-
-/// `schema coverage`.
-#[derive(Args, Debug)]
-pub struct Coverage {
-    /// List what the schema does know, too
-    #[arg(long)]
-    pub all: bool,
-    #[command(flatten)]
-    pub common: Reading,
-}
-
-/// `dialect`.
-#[derive(Args, Debug)]
-pub struct DialectArgs {
-    /// What to print.
-    #[command(subcommand)]
-    pub command: DialectCommand,
-}
-
-/// The commands of `dialect`.
-#[derive(Subcommand, Debug)]
-pub enum DialectCommand {
-    /// Say whether the names of a dialect exist, and what no rule covers
-    ///
-    /// Exit 1 where the built-in dialect has names that the schema lacks; a dialect that is given must
-    /// resolve whole.
-    #[command(after_help = examples::DIALECT_CHECK)]
-    Check {
-        /// A dialect, or a folder with .proto files and their dialect (.txtpb) [default: the built-in one]
-        #[arg(value_name = "DIR|FILE")]
-        path: Vec<PathBuf>,
-        /// List every name, not the first ten of each kind
-        #[arg(long)]
-        all: bool,
-        #[command(flatten)]
-        schema: SchemaOptions,
-    },
-    /// List the rules that hold for the schema
-    #[command(after_help = examples::DIALECT_SHOW)]
-    Show {
-        /// A dialect, or a folder with .proto files and their dialect (.txtpb) [default: the built-in one]
-        #[arg(value_name = "DIR|FILE")]
-        path: Vec<PathBuf>,
-        #[command(flatten)]
-        schema: SchemaOptions,
-    },
 }
 
 /// Where schemas come from.

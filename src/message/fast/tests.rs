@@ -40,7 +40,7 @@ fn schema() -> Schema {
         schema.annotate(field, Annotation { nested, ..Annotation::default() });
     }
     let secrets = schema.secrets_mut();
-    secrets.add(&[], &[], "", &["seat".to_owned()]);
+    secrets.add(&[], &[], "", &["seat".to_owned()]).unwrap();
     secrets.add_pattern("zz[0-9]{4}").unwrap();
     schema
 }
