@@ -374,6 +374,26 @@ fn a_state_shows_no_secret() {
     }
 }
 
+/// Its schema is not given: by the built-in one the carried messages are damaged, yet not of a type with a text that holds all.
+#[test]
+fn what_is_carried_is_not_taken_for_a_text() {
+    let expect: Value =
+        serde_json::from_slice(&std::fs::read(fixture("cases/82-redaction/expect.json")).expect("the case"))
+            .expect("JSON");
+    let file = "@cases/82-redaction/session.har";
+    let records = parse(&rpcshark(&["decode", "--format", "jsonl", file]));
+    assert_eq!(records[0]["messageType"], "agent.v1.AgentClientMessage");
+    for command in ["timeline", "stats", "check"] {
+        for form in ["text", "jsonl"] {
+            let output = rpcshark(&[command, "--format", form, file]);
+            assert!(!output.stdout.is_empty(), "{command} {form}");
+            for secret in expect["must_not_contain"].as_array().expect("secrets") {
+                assert!(!text(&output).contains(secret.as_str().unwrap()), "{command} {form} shows {secret}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_error_says_what_its_details_say() {
     for capture in ["@provider-error.pcap", "@provider-error-grpc.pcap", "@provider-error-grpcweb.pcap"] {

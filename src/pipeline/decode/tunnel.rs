@@ -8,9 +8,9 @@ use bytes::Bytes;
 use crate::base::json::push_string;
 use crate::base::{Code, Finding, Severity};
 use crate::dialect::{Payload, PayloadEncoding, Tunnel};
-use crate::message::{self, JsonOptions, Tree};
+use crate::message::{self, JsonOptions, Node, NodeKind, Tree};
 use crate::query::Stage;
-use crate::schema::TypeId;
+use crate::schema::{Kind, TypeId};
 use crate::session::digest;
 use crate::view::{Carrier, Decoded, IdValue};
 
@@ -157,7 +157,14 @@ impl Worker {
             // A type that knows none of the fields fits anything: another than the default has to know them all.
             let bad =
                 |f: &Finding| f.severity == Severity::Error || strict && f.code == Code::ProtoUnknownField;
-            !findings.iter().any(bad)
+            // Nor may its texts be fields: a type that begins with a text takes many a message.
+            let plan = config.schema.ty(ty);
+            let is_odd = |node: &Node| {
+                let content = bytes.get(node.start as usize..node.end as usize).unwrap_or_default();
+                let is_string = plan.field(node.field).is_some_and(|f| f.kind == Kind::String);
+                node.depth == 0 && is_string && message::guess(content, 0) != NodeKind::Text
+            };
+            !findings.iter().any(bad) && (!strict || !self.inner.nodes.iter().any(is_odd))
         };
         if fits(inner, false) {
             return inner;
