@@ -29,7 +29,7 @@ const CHUNK_BYTES: usize = 128 << 10;
 /// How much longer a compressed payload is taken to be once inflated.
 const INFLATES: usize = 32;
 /// Chunks a thread that may wait to be decoded or written.
-const WAITING: usize = 4;
+const WAITING: usize = 8;
 /// Payload bytes that may wait so, about.
 const WAITING_BYTES: usize = 2 << 20;
 

@@ -98,17 +98,23 @@ fn ends(
     Ok((message(method.input_type)?, message(method.output_type)?))
 }
 
-/// Whether RPCs take a type, and whether they return it; without a list of all RPCs.
-pub(super) fn directions(schema: &Schema, ty: TypeId) -> (bool, bool) {
-    let mut found = (false, false);
+/// Whether RPCs take a type and none returns it; without a list of all RPCs.
+pub(super) fn is_only_taken(schema: &Schema, ty: TypeId) -> bool {
+    let known = schema.table.type_name(ty);
+    let mut taken = false;
     for service in schema.table.services() {
+        let means = |name: &str| match name.strip_prefix('.') {
+            Some(full) => full == known,
+            None => schema.message(service.name, name) == Some(ty),
+        };
         for method in outline::methods(&service.raw) {
-            if let Ok((input, output)) = ends(schema, &service, &method) {
-                found = (found.0 || input == ty, found.1 || output == ty);
+            if means(method.output_type) {
+                return false;
             }
+            taken |= means(method.input_type);
         }
     }
-    found
+    taken
 }
 
 /// Types by the snake_case of their short name; nested types give way to others.

@@ -174,7 +174,7 @@ impl Schema {
 
     /// Whether RPCs take a type and none returns it.
     pub fn is_only_taken(&self, ty: TypeId) -> bool {
-        compile::directions(self, ty) == (true, false)
+        compile::is_only_taken(self, ty)
     }
 
     fn known_methods(&self) -> &Methods {
@@ -187,7 +187,7 @@ impl Schema {
         let split = path.find(".[").or_else(|| path.rfind('.'))?;
         let ty = self.type_by_name(path.get(..split)?)?;
         let name = path.get(split + 1..)?;
-        let index = self.table.fields(ty).position(|field| field.name() == name)?;
+        let index = self.table.fields(ty).position(|field| field.is_named(name))?;
         Some(FieldId { ty, index: index as u16 })
     }
 
@@ -207,11 +207,16 @@ impl Schema {
         called.chain(self.table.fields_named(name).map(|(ty, _)| ty))
     }
 
-    /// The fields of a type by number, each with its name and the message that it holds: what is known of all
-    /// types at once, without a plan.
-    pub fn outlined(&self, ty: TypeId) -> impl Iterator<Item = (FieldId, &str, Option<TypeId>)> {
+    /// The fields of a type that a step of a path names (`*`: all), each with the message that it holds: what is
+    /// known of all types at once, without a plan.
+    pub fn fields_at<'a>(
+        &'a self,
+        ty: TypeId,
+        step: &'a str,
+    ) -> impl Iterator<Item = (FieldId, Option<TypeId>)> + 'a {
         let fields = self.table.fields(ty).zip(0..);
-        fields.map(move |(field, index)| (FieldId { ty, index }, field.name(), field.inner()))
+        let named = fields.filter(move |(field, _)| step == "*" || field.is_named(step));
+        named.map(move |(field, index)| (FieldId { ty, index }, field.inner()))
     }
 
     /// The plan of a field.

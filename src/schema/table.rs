@@ -37,7 +37,7 @@ enum Section {
     Enums,
     /// Rows: name, file, descriptor.
     Services,
-    /// Rows: name, number, type of what it holds and one more, flags. Those of a type by number.
+    /// Rows: name, with a flag; type of what it holds and one more. Those of a type by number.
     Fields,
     /// Rows: name of the scope, file, descriptor, features.
     Extensions,
@@ -58,14 +58,14 @@ const FILE: usize = 3;
 const TYPE: usize = 11;
 const ENUM: usize = 6;
 const SERVICE: usize = 5;
-const FIELD: usize = 5;
+const FIELD: usize = 3;
 const EXTENSION: usize = 6;
 
 /// Flags of a type.
 const MAP_ENTRY: u32 = 1;
 const MAKES_MAP: u32 = 2;
-/// The flag of a field.
-const SECRET: u32 = 1;
+/// The flag of a field, beside the length of its name.
+const SECRET: u32 = 1 << 31;
 
 /// What a full name stands for.
 #[derive(Clone, Copy, Debug)]
@@ -150,18 +150,23 @@ pub(super) struct Sketch<'a> {
 }
 
 impl<'a> Sketch<'a> {
+    #[cfg(test)]
     pub fn name(self) -> &'a str {
         self.table.name(Section::Fields, FIELD, self.at)
     }
 
+    pub fn is_named(self, name: &str) -> bool {
+        self.table.is_named(Section::Fields, FIELD, self.at, name)
+    }
+
     /// The message that it holds.
     pub fn inner(self) -> Option<TypeId> {
-        self.word(3).checked_sub(1).map(TypeId)
+        self.word(2).checked_sub(1).map(TypeId)
     }
 
     /// Whether it is a credential by itself.
     pub fn secret(self) -> bool {
-        self.word(4) & SECRET != 0
+        self.word(1) & SECRET != 0
     }
 
     fn word(self, place: usize) -> u32 {
@@ -230,7 +235,7 @@ impl Table {
         for at in (first..places).chain(0..first) {
             let symbol = Symbol::of_word(self.word(Section::Symbols, 1, at, 0))?;
             let (section, words, row) = symbol.row();
-            if self.name_bytes(section, words, row) == name.as_bytes() {
+            if self.is_named(section, words, row, name) {
                 return Some(symbol);
             }
         }
@@ -295,7 +300,7 @@ impl Table {
         // No chain is longer than there are fields, whatever the bytes say.
         let most = self.count(Section::Fields, FIELD) as usize;
         let all = std::iter::successors(first, move |at| after(Section::Next, *at)).take(most);
-        let named = move |at: &u32| self.name_bytes(Section::Fields, FIELD, *at) == name.as_bytes();
+        let named = move |at: &u32| self.is_named(Section::Fields, FIELD, *at, name);
         all.filter(named).map(|at| {
             let ty = self.holder(at);
             (TypeId(ty), (at.saturating_sub(self.fields_of(ty).start)) as u16)
@@ -331,8 +336,14 @@ impl Table {
         std::str::from_utf8(self.name_bytes(section, words, row)).unwrap_or_default()
     }
 
+    /// Whether a row has a name; most have another length.
+    fn is_named(&self, section: Section, words: usize, row: u32, name: &str) -> bool {
+        (self.word(section, words, row, 1) & !SECRET) as usize == name.len()
+            && self.name_bytes(section, words, row) == name.as_bytes()
+    }
+
     fn name_bytes(&self, section: Section, words: usize, row: u32) -> &[u8] {
-        let (from, length) = (self.word(section, words, row, 0), self.word(section, words, row, 1));
+        let (from, length) = (self.word(section, words, row, 0), self.word(section, words, row, 1) & !SECRET);
         let names = self.section(Section::Names);
         names.get(from as usize..).and_then(|rest| rest.get(..length as usize)).unwrap_or_default()
     }

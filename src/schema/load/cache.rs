@@ -49,18 +49,19 @@ pub(super) fn place(sources: &Sources) -> Option<PathBuf> {
         add(path.as_os_str().as_encoded_bytes());
         add(path.canonicalize().unwrap_or_default().as_os_str().as_encoded_bytes());
     }
-    let mut total = 0;
+    let (mut total, mut text) = (0, Vec::new());
     for root in &sources.roots {
         add(root.canonicalize().ok()?.as_os_str().as_encoded_bytes());
         for entry in roots::discover(std::slice::from_ref(root)).ok()? {
-            let path = root.join(&entry.name);
-            total += fs::metadata(&path).ok()?.len();
+            let mut file = File::open(root.join(&entry.name)).ok()?;
+            total += file.metadata().ok()?.len();
             if total > MAX_BYTES {
                 return None;
             }
-            add(path.canonicalize().ok()?.as_os_str().as_encoded_bytes());
+            text.clear();
+            file.read_to_end(&mut text).ok()?;
             add(entry.name.as_bytes());
-            add(&fs::read(&path).ok()?);
+            add(&text);
         }
     }
     Some(folder.join(format!("{}.binpb", hex(&hash.finalize()))))

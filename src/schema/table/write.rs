@@ -150,8 +150,8 @@ impl Writer {
             let secret = field.redact || field.may_be_secret() && secrets::is_secret_name(field.name);
             let place = self.field_name(&name);
             let inner = inner.map_or(0, |ty| ty.0 + 1);
-            let flags = u32::from(secret) * SECRET;
-            self.add(Section::Fields, &[place.0, place.1, field.number, inner, flags]);
+            let flag = u32::from(secret) * SECRET;
+            self.add(Section::Fields, &[place.0, place.1 | flag, inner]);
             self.order.push(name);
             self.fields += 1;
         }
