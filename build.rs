@@ -7,6 +7,10 @@ use std::{
 
 use prost::Message;
 
+#[allow(dead_code, unused_imports, reason = "the library uses all of it")]
+#[path = "src/schema/built.rs"]
+mod schema;
+
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let root = Path::new("descriptors");
@@ -26,7 +30,8 @@ fn main() {
             Err(error) => panic!("descriptors/agent does not compile: {error:?}"),
         }
     };
-    fs::write(out.join("builtin.binpb"), set).expect("OUT_DIR can be written");
+    let builtin = set;
+    fs::write(out.join("builtin.binpb"), &builtin).expect("OUT_DIR can be written");
 
     let (schema, rules) = dialect(root, "agent");
     fs::write(out.join("dialect.binpb"), schema).expect("OUT_DIR can be written");
@@ -47,7 +52,20 @@ fn main() {
     let names: Vec<PathBuf> =
         well_known.iter().map(|n| format!("google/protobuf/{n}.proto").into()).collect();
     let set = compile(&[] as &[&Path], &names, false).expect("protox bundles the well-known types");
-    fs::write(out.join("well_known.binpb"), set).expect("OUT_DIR can be written");
+    fs::write(out.join("well_known.binpb"), &set).expect("OUT_DIR can be written");
+
+    match schema::table(&[&builtin, &set]) {
+        Ok(table) => fs::write(out.join("builtin.table"), table).expect("OUT_DIR can be written"),
+        Err(error) => panic!("descriptors/agent does not compile: {error:?}"),
+    }
+    let mut texts = vec![format!("{builtin:?}"), format!("{set:?}")];
+    for name in schema::FILES {
+        let path = Path::new("src/schema").join(name);
+        println!("cargo::rerun-if-changed={}", path.display());
+        texts.push(fs::read_to_string(path).expect("the library's own files are there"));
+    }
+    // Tables that are kept between runs are those of this build alone.
+    println!("cargo::rustc-env=RPCSHARK_TABLES={:016x}", schema::stamp(&texts));
 }
 
 /// The schema of dialects, and a dialect's text checked by it, both in wire format.

@@ -211,7 +211,7 @@ pub struct InputOptions {
     /// Any other limit by its name in docs/LIMITS.md, as max_connections=100
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     pub limits: Vec<String>,
-    /// Worker threads [default: all cores]
+    /// Threads that read, decode and render; 1 does all of it on one, but for waiting at a pipe [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
 }

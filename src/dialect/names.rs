@@ -62,7 +62,7 @@ fn walk(
     out: &mut Vec<Place>,
 ) {
     let Some((step, rest)) = steps.split_first() else { return };
-    for (field, _, inner) in schema.outlined(ty).filter(|(_, name, _)| [name, "*"].contains(step)) {
+    for (field, inner) in schema.fields_at(ty, step) {
         path.push(field.index);
         if rest.is_empty() {
             out.push(Place { root: Some(root), path: path.clone(), field });

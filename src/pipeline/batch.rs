@@ -1,41 +1,37 @@
 //! Captures through the rooms, frames out in batches: decoded wide, written in order.
 //! Never lets the number of threads or the pace of the input show in the output.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
-use std::time::Duration;
 
 use crate::base::{Code, Cx, Finding, Severity, Timestamp};
 use crate::exchange::Exchanges;
 use crate::message::fast::Tables;
-use crate::pdu::{End, Frame, Side};
+use crate::pdu::Frame;
 use crate::session::{Digest, Event, Input, Placed, Session};
-use crate::source::{self, Format, Reader, Record};
+use crate::source::{self, Format, Reader};
 use crate::view::Decoded;
 
-use super::crew::{Crew, Done, Tasks};
+use super::chunk::{Chunk, Rendered};
+use super::crew::{Crew, Tasks};
 use super::decode::{Worker, mask};
 use super::feed::{Fed, Feed, Files};
+use super::incoming::{Incoming, Step};
 use super::joins::Joins;
 use super::typing::Typer;
 use super::{Config, Job, Render};
 
-/// Frames that are decoded together, at most.
-const BATCH_FRAMES: usize = 1024;
-/// Frames that one thread takes at a time.
-const CHUNK: usize = 64;
-/// Payload bytes that are decoded together, about.
-const BATCH_BYTES: usize = 1 << 20;
-/// How much longer a compressed payload is taken to be once inflated, to bound a batch.
+/// Frames that one thread takes at a time, at most.
+const CHUNK_FRAMES: usize = 64;
+/// Payload bytes that one thread takes at a time, about.
+const CHUNK_BYTES: usize = 128 << 10;
+/// How much longer a compressed payload is taken to be once inflated.
 const INFLATES: usize = 32;
-/// Blocks of records that a reader may be ahead.
-const AHEAD: usize = 4;
-/// How often a run that waits for input looks whether it is to end.
-const LOOK: Duration = Duration::from_millis(100);
-/// Records in a block, at most.
-const BLOCK: usize = 256;
+/// Chunks a thread that may wait to be decoded or written.
+const WAITING: usize = 8;
+/// Payload bytes that may wait so, about.
+const WAITING_BYTES: usize = 2 << 20;
 
 /// A frame with what correlation made of it.
 pub struct Correlated<'a> {
@@ -71,7 +67,7 @@ pub trait Sink {
     fn finished(&mut self, _session: &Session<'_>, _events: &[Event]) -> io::Result<()> {
         Ok(())
     }
-    /// A batch of a correlated run has been taken, and this is the session by now.
+    /// Some frames of a correlated run have been taken, and this is the session by now.
     fn known(&mut self, _session: &Session<'_>) {}
     /// The sink has ended the run: the session as of its last frame, before it is brought to its end.
     fn stopped(&mut self, _session: &Session<'_>) -> io::Result<()> {
@@ -85,26 +81,6 @@ pub trait Sink {
     fn finding(&mut self, capture: &str, finding: &Finding);
     /// A capture that could not be read on.
     fn error(&mut self, error: &source::Error);
-}
-
-/// Frames rendered one after the other.
-#[derive(Default)]
-pub struct Rendered {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Rendered {
-    /// All bytes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// The bytes of each frame; none for one that is not wanted.
-    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let begins = std::iter::once(0).chain(self.ends.iter().copied());
-        begins.zip(&self.ends).map(|(from, to)| self.bytes.get(from..*to).unwrap_or_default())
-    }
 }
 
 /// What a run came to.
@@ -151,7 +127,7 @@ pub fn run(
     let one_lane = config.correlate || config.filter.is_some() && config.json_names;
     let tables = (!one_lane).then(|| Arc::new(Tables::new(&config.schema, config.json_names)));
     let worker = || Worker::new(tables.clone());
-    let act = |worker: &mut Worker, chunk: &mut Done| render_chunk(config, render, worker, chunk);
+    let act = |worker: &mut Worker, chunk: &mut Chunk| chunk.render(config, render, worker);
     let tasks = Tasks::default();
     let threads = config.threads.max(1);
     std::thread::scope(|scope| {
@@ -173,19 +149,18 @@ fn run_with(
         joins: Joins::new(config),
         typer: Typer::default(),
         scout,
-        chunks: Vec::new(),
-        queued: 0,
-        bytes: 0,
+        chunk: Chunk::default(),
+        waiting: 0,
         number: 0,
-        flight: None,
-        loose: Vec::new(),
+        given: 0,
+        landed: 0,
+        loose: VecDeque::new(),
         first: None,
         before: None,
         exchanges: Exchanges::new(),
         files: Files::new(),
         summary: Summary::default(),
         session: config.correlate.then(|| Session::new(&config.schema, &config.plan, &config.limits)),
-        ends: Vec::new(),
         early: Vec::new(),
         spare: Vec::new(),
         timed: true,
@@ -208,72 +183,32 @@ fn run_with(
     Ok(driver.summary)
 }
 
-/// Decodes and renders the frames of a chunk that are wanted.
-fn render_chunk(config: &Config, render: &Render<'_>, worker: &mut Worker, chunk: &mut Done) {
-    let Done { jobs, rendered, findings, said } = chunk;
-    for job in jobs.iter() {
-        // A run is what all of its frames say: the filter of a correlated run is its sink's.
-        let decoded = match config.correlate {
-            true => Some(worker.decode(config, job)),
-            false => worker.decode_wanted(config, job),
-        };
-        let Some(decoded) = decoded else {
-            rendered.ends.push(rendered.bytes.len());
-            continue;
-        };
-        let digest = config.correlate.then(|| worker.digest(config, job, &decoded));
-        let item = job.item(config, &decoded);
-        render(&item, job, &mut rendered.bytes);
-        rendered.ends.push(rendered.bytes.len());
-        for finding in &decoded.findings {
-            findings[finding.severity as usize] += 1;
-        }
-        match digest {
-            Some(digest) => said.push((decoded, digest)),
-            None => worker.recycle(job, decoded),
-        }
-    }
-    if !config.correlate {
-        jobs.clear();
-    }
-}
-
-/// A side of a call that stopped, after so many frames of its batch.
-type Stopped = (usize, u64, Side, End);
-
-/// A batch that is being rendered.
-struct Flight {
-    /// Frames of the run up to its end.
-    frames: u64,
-    ends: Vec<Stopped>,
-}
-
 struct Driver<'a> {
     config: &'a Config,
     joins: Joins,
     typer: Typer,
     scout: Worker,
-    /// The batch that is being filled: its chunks, its frames and about how many bytes they have.
-    chunks: Vec<Done>,
-    queued: usize,
-    bytes: usize,
+    /// The chunk that is being filled.
+    chunk: Chunk,
+    /// About how many bytes those before it hold that have not been written.
+    waiting: usize,
     /// Frames so far.
     number: u64,
-    /// The batch before it, where it is still under way.
-    flight: Option<Flight>,
-    /// Findings of no frame that wait for that batch.
-    loose: Vec<(Arc<str>, Finding)>,
+    /// Chunks given to the crew, and those written.
+    given: u64,
+    landed: u64,
+    /// Findings of no frame, each with the number of chunks that come before it.
+    loose: VecDeque<(u64, Arc<str>, Finding)>,
     first: Option<Timestamp>,
     before: Option<Timestamp>,
     exchanges: Exchanges,
     files: Files,
     summary: Summary,
     session: Option<Session<'a>>,
-    ends: Vec<Stopped>,
     /// Events that wait for the next frame.
     early: Vec<Event>,
     /// Chunks whose buffers are to be used again.
-    spare: Vec<Done>,
+    spare: Vec<Chunk>,
     /// Whether frames of the capture have times of their own.
     timed: bool,
 }
@@ -299,44 +234,24 @@ impl Driver<'_> {
             std::mem::take(&mut self.exchanges),
             std::mem::take(&mut self.files),
         );
-        let stop = reader.stop();
-        let (sender, receiver) = sync_channel::<Result<Vec<Record>, source::Error>>(AHEAD);
-        // The reader waits for its input on a thread of its own, so that what has arrived can be shown meanwhile.
-        // It is not joined: a run that ends early must not wait for a pipe that stays silent.
-        std::thread::spawn(move || {
-            let mut reader = reader;
-            loop {
-                let mut block = Vec::new();
-                let sent = match reader.next_block(BLOCK, &mut block) {
-                    Ok(true) => sender.send(Ok(block)),
-                    Ok(false) => return,
-                    Err(error) => {
-                        let _ = sender.send(Err(error));
-                        return;
-                    }
-                };
-                if sent.is_err() {
-                    return;
-                }
-            }
-        });
+        let mut incoming = Incoming::new(reader, crew.threads());
+        let mut block = Vec::new();
         let mut frames = Vec::new();
         let mut findings = Vec::new();
-        while let Some(waiting) = next(&receiver, stop.as_deref(), || {
-            self.settle(crew, sink).and_then(|go| sink.idle().map(|()| go))
-        })? {
-            let block = match waiting {
-                Waiting::Stop => return Ok(false),
-                Waiting::Records(Ok(block)) => block,
-                Waiting::Records(Err(error)) => {
-                    if !self.land(crew, sink)? {
+        loop {
+            let idle = || self.settle(crew, sink).and_then(|go| sink.idle().map(|()| go));
+            match incoming.next(&mut block, idle)? {
+                Step::Records => {}
+                Step::End => break,
+                Step::Stop => return Ok(false),
+                Step::Error(error) => {
+                    if !self.land(crew, sink, true)? {
                         return Ok(false);
                     }
                     sink.error(&error);
-                    continue;
                 }
-            };
-            for record in block {
+            }
+            for record in block.drain(..) {
                 let mut cx = Cx { findings: &mut findings, limits: &self.config.limits };
                 feed.push(self.config, record, &mut cx, &mut frames);
                 if !self.take(&name, &mut frames, &mut findings, crew, sink)? {
@@ -364,24 +279,27 @@ impl Driver<'_> {
             match fed {
                 Fed::Frame(frame, ids, timed) => self.queue(name, frame, &ids, timed),
                 Fed::End(call, side, end) if self.session.is_some() => {
-                    self.ends.push((self.queued, call, side, end));
+                    self.chunk.ends.push((self.chunk.jobs.len(), call, side, end));
                 }
                 Fed::End(..) => {}
             }
-            if (self.queued >= BATCH_FRAMES || self.bytes >= BATCH_BYTES) && !self.turn(crew, sink)? {
+            let is_full = self.chunk.jobs.len() >= CHUNK_FRAMES || self.chunk.weight >= CHUNK_BYTES;
+            if is_full && !self.turn(crew, sink)? {
                 return Ok(false);
             }
         }
-        self.loose.extend(findings.drain(..).map(|finding| (name.clone(), finding)));
-        if self.flight.is_none() {
-            self.tell(sink);
-        }
+        let given = self.given;
+        self.loose.extend(findings.drain(..).map(|finding| (given, name.clone(), finding)));
+        self.tell(sink);
         Ok(true)
     }
 
-    /// Gives findings that belong to no frame to the sink.
+    /// Gives the sink the findings of no frame whose turn it is.
     fn tell(&mut self, sink: &mut dyn Sink) {
-        for (name, mut finding) in self.loose.drain(..) {
+        let landed = self.landed;
+        while self.loose.front().is_some_and(|(after, ..)| *after <= landed)
+            && let Some((_, name, mut finding)) = self.loose.pop_front()
+        {
             self.summary.count(std::slice::from_ref(&finding));
             if !self.config.show_secrets {
                 mask(self.config.schema.secrets(), &mut finding);
@@ -417,72 +335,63 @@ impl Driver<'_> {
         self.before = frame.time.or(self.before);
         // What a batch holds is what its frames inflate to, which is not known yet.
         let weight = if frame.compressed { INFLATES } else { 1 };
-        self.bytes += frame.payload.len().saturating_mul(weight);
+        self.chunk.weight += frame.payload.len().saturating_mul(weight);
         self.number += 1;
-        self.queued += 1;
         let timed = timed && self.timed;
         let job =
             Job { number: self.number, capture: name.clone(), frame, typed, joined, clock, timed, wired };
-        match self.chunks.last_mut().filter(|chunk| chunk.jobs.len() < CHUNK) {
-            Some(chunk) => chunk.jobs.push(job),
-            None => {
-                let mut chunk = self.spare.pop().unwrap_or_default();
-                chunk.jobs.push(job);
-                self.chunks.push(chunk);
-            }
-        }
+        self.chunk.jobs.push(job);
     }
 
-    /// Decodes, renders and writes what is queued; false where the sink wants no more.
+    /// Decodes, renders and writes what there is; false where the sink wants no more.
     fn settle(&mut self, crew: &mut Crew<'_, '_>, sink: &mut dyn Sink) -> io::Result<bool> {
-        Ok(self.turn(crew, sink)? && self.land(crew, sink)?)
+        Ok(self.turn(crew, sink)? && self.land(crew, sink, true)?)
     }
 
-    /// Writes the batch under way and begins the one that is queued; a crew of one thread ends it at once.
+    /// Gives the chunk to the crew, and writes what is done; false where the sink wants no more.
     fn turn(&mut self, crew: &mut Crew<'_, '_>, sink: &mut dyn Sink) -> io::Result<bool> {
-        if !self.land(crew, sink)? {
-            return Ok(false);
+        if !self.chunk.jobs.is_empty() || !self.chunk.ends.is_empty() {
+            let next = self.spare.pop().unwrap_or_default();
+            let chunk = Chunk { frames: self.number, ..std::mem::replace(&mut self.chunk, next) };
+            self.waiting += chunk.weight;
+            self.given += 1;
+            crew.give(chunk, &mut self.scout);
         }
-        if self.queued == 0 && self.ends.is_empty() {
-            return Ok(true);
-        }
-        self.flight = Some(Flight { frames: self.number, ends: std::mem::take(&mut self.ends) });
-        crew.begin(std::mem::take(&mut self.chunks));
-        (self.queued, self.bytes) = (0, 0);
-        if crew.is_alone() { self.land(crew, sink) } else { Ok(true) }
+        self.land(crew, sink, false)
     }
 
-    /// Waits for the batch under way and writes it; false where the sink wants no more.
-    fn land(&mut self, crew: &mut Crew<'_, '_>, sink: &mut dyn Sink) -> io::Result<bool> {
-        let Some(flight) = self.flight.take() else { return Ok(true) };
-        let done = crew.end(&mut self.scout)?;
-        self.summary.frames = flight.frames;
-        for one in &done {
-            self.summary.findings.iter_mut().zip(one.findings).for_each(|(sum, n)| *sum += n);
-        }
-        if self.session.is_some() && !self.correlate(flight.ends, &done, sink)? {
-            return Ok(false);
-        }
-        for one in done {
-            if self.session.is_none() && !sink.frames(&one.rendered)? {
+    /// Writes chunks, in order: those that are done, and with `all` the others too; false where the sink wants no
+    /// more.
+    fn land(&mut self, crew: &mut Crew<'_, '_>, sink: &mut dyn Sink, all: bool) -> io::Result<bool> {
+        let most = WAITING * crew.threads();
+        loop {
+            let wait = all || crew.under_way() >= most || self.waiting >= WAITING_BYTES;
+            let Some(chunk) = crew.take(&mut self.scout, wait)? else { return Ok(true) };
+            self.waiting -= chunk.weight;
+            self.landed += 1;
+            self.summary.frames = chunk.frames;
+            self.summary.findings.iter_mut().zip(chunk.findings).for_each(|(sum, n)| *sum += n);
+            let go = match self.session {
+                Some(_) => self.correlate(&chunk, sink)?,
+                None => sink.frames(&chunk.rendered)?,
+            };
+            if !go {
                 return Ok(false);
             }
-            self.spare.extend(one.emptied());
+            self.spare.extend(chunk.emptied());
+            self.tell(sink);
         }
-        self.tell(sink);
-        Ok(true)
     }
 
     /// Takes what was decoded into the session, in capture order.
-    fn correlate(&mut self, ends: Vec<Stopped>, done: &[Done], sink: &mut dyn Sink) -> io::Result<bool> {
+    fn correlate(&mut self, chunk: &Chunk, sink: &mut dyn Sink) -> io::Result<bool> {
         let Some(session) = &mut self.session else { return Ok(true) };
-        let mut ends = ends.into_iter().peekable();
+        let mut ends = chunk.ends.iter().peekable();
         let mut events = std::mem::take(&mut self.early);
-        let done =
-            done.iter().flat_map(|chunk| chunk.jobs.iter().zip(&chunk.said).zip(chunk.rendered.iter()));
+        let done = chunk.jobs.iter().zip(&chunk.said).zip(chunk.rendered.iter());
         for (number, ((job, (decoded, digest)), rendered)) in done.enumerate() {
             while let Some((_, call, side, end)) = ends.next_if(|(before, ..)| *before <= number) {
-                session.call_end(call, side, &end, &mut events);
+                session.call_end(*call, *side, end, &mut events);
             }
             let lane = &job.frame.lane;
             let input = Input {
@@ -503,53 +412,10 @@ impl Driver<'_> {
             events.clear();
         }
         for (_, call, side, end) in ends {
-            session.call_end(call, side, &end, &mut events);
+            session.call_end(*call, *side, end, &mut events);
         }
         self.early = events;
         sink.known(session);
         Ok(true)
-    }
-}
-
-impl Done {
-    /// The same buffers with nothing in them; `None` where they have grown too long to be kept.
-    fn emptied(mut self) -> Option<Self> {
-        self.jobs.clear();
-        self.said.clear();
-        self.rendered.bytes.clear();
-        self.rendered.ends.clear();
-        self.findings = [0; 3];
-        (self.rendered.bytes.capacity() <= BATCH_BYTES).then_some(self)
-    }
-}
-
-enum Waiting {
-    Records(Result<Vec<Record>, source::Error>),
-    Stop,
-}
-
-/// The next records; `idle` runs before waiting for one that is not there yet.
-fn next(
-    receiver: &Receiver<Result<Vec<Record>, source::Error>>,
-    stop: Option<&AtomicBool>,
-    mut idle: impl FnMut() -> io::Result<bool>,
-) -> io::Result<Option<Waiting>> {
-    match receiver.try_recv() {
-        Ok(block) => Ok(Some(Waiting::Records(block))),
-        Err(TryRecvError::Disconnected) => Ok(None),
-        Err(TryRecvError::Empty) => {
-            if !idle()? {
-                return Ok(Some(Waiting::Stop));
-            }
-            let Some(stop) = stop else { return Ok(receiver.recv().ok().map(Waiting::Records)) };
-            loop {
-                match receiver.recv_timeout(LOOK) {
-                    Ok(block) => return Ok(Some(Waiting::Records(block))),
-                    // A read that waits for more does not hear of it.
-                    Err(RecvTimeoutError::Timeout) if !stop.load(Ordering::Relaxed) => {}
-                    Err(_) => return Ok(None),
-                }
-            }
-        }
     }
 }

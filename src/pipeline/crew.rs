@@ -7,38 +7,34 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope};
 
-use super::Job;
-use super::batch::Rendered;
+use super::chunk::Chunk;
 use super::decode::Worker;
-use crate::session::Digest;
-use crate::view::Decoded;
 
-/// Frames that were rendered together.
-#[derive(Default)]
-pub struct Done {
-    pub jobs: Vec<Job>,
-    pub rendered: Rendered,
-    /// Findings by severity.
-    pub findings: [u64; 3],
-    /// Of correlated runs: what each frame holds and says.
-    pub said: Vec<(Decoded, Digest)>,
-}
+/// Decodes and renders the jobs of a chunk.
+pub type Act<'a> = dyn Fn(&mut Worker, &mut Chunk) + Sync + 'a;
 
-/// Renders the jobs of a chunk.
-pub type Act<'a> = dyn Fn(&mut Worker, &mut Done) + Sync + 'a;
+/// What comes back of a chunk, by its number; nothing where its thread broke down.
+type Back = (u64, Option<Chunk>);
 
-/// A chunk that waits, its place in the batch, and where it goes when it is done.
+/// A chunk that waits, and where it goes.
 struct Task {
-    place: usize,
-    chunk: Done,
-    back: Sender<(usize, Done)>,
+    number: u64,
+    chunk: Option<Chunk>,
+    back: Sender<Back>,
 }
 
 impl Task {
     fn run(mut self, act: &Act<'_>, worker: &mut Worker) {
-        act(worker, &mut self.chunk);
+        let Some(mut chunk) = self.chunk.take() else { return };
+        act(worker, &mut chunk);
+        self.chunk = Some(chunk);
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
         // Nobody waits for it where the run was ended.
-        let _ = self.back.send((self.place, self.chunk));
+        let _ = self.back.send((self.number, self.chunk.take()));
     }
 }
 
@@ -60,6 +56,16 @@ impl Tasks {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn add(&self, task: Task) {
+        self.lock().tasks.push_back(task);
+        self.come.notify_one();
+    }
+
+    /// The next one, if one waits.
+    fn take(&self) -> Option<Task> {
+        self.lock().tasks.pop_front()
+    }
+
     /// The next one, waited for; `None` where none will come.
     fn next(&self) -> Option<Task> {
         let is_idle = |waiting: &mut Waiting| waiting.tasks.is_empty() && !waiting.closed;
@@ -76,8 +82,12 @@ pub struct Crew<'s, 'e> {
     worker: &'e (dyn Fn() -> Worker + Sync),
     threads: usize,
     started: bool,
-    /// The batch under way: how many chunks, and where they come back.
-    batch: Option<(usize, Receiver<(usize, Done)>)>,
+    /// The number of the oldest chunk that has not been taken back.
+    oldest: u64,
+    /// That one and those after it, where they are done.
+    done: VecDeque<Option<Chunk>>,
+    sender: Sender<Back>,
+    back: Receiver<Back>,
 }
 
 impl<'s, 'e> Crew<'s, 'e> {
@@ -89,42 +99,71 @@ impl<'s, 'e> Crew<'s, 'e> {
         act: &'e Act<'e>,
         worker: &'e (dyn Fn() -> Worker + Sync),
     ) -> Self {
-        Self { scope, tasks, act, worker, threads, started: false, batch: None }
+        let (sender, back) = channel();
+        let done = VecDeque::new();
+        Self { scope, tasks, act, worker, threads, started: false, oldest: 0, done, sender, back }
     }
 
-    /// Whether it is this thread alone.
-    pub fn is_alone(&self) -> bool {
-        self.threads == 1
+    /// How many threads there are, this one among them.
+    pub fn threads(&self) -> usize {
+        self.threads
     }
 
-    /// Begins a batch. The one before must have been taken back.
-    pub fn begin(&mut self, chunks: Vec<Done>) {
-        if chunks.len() > 1 && !std::mem::replace(&mut self.started, true) {
+    /// Chunks that have not been taken back.
+    pub fn under_way(&self) -> usize {
+        self.done.len()
+    }
+
+    /// Gives a chunk to whoever is free first; a crew of one thread does it at once.
+    pub fn give(&mut self, mut chunk: Chunk, worker: &mut Worker) {
+        if self.threads == 1 {
+            (self.act)(worker, &mut chunk);
+            self.done.push_back(Some(chunk));
+            return;
+        }
+        if !self.done.is_empty() && !std::mem::replace(&mut self.started, true) {
             self.start();
         }
-        let (back, done) = channel();
-        self.batch = Some((chunks.len(), done));
-        let task = |(place, chunk)| Task { place, chunk, back: back.clone() };
-        self.tasks.lock().tasks.extend(chunks.into_iter().enumerate().map(task));
-        self.tasks.come.notify_all();
+        let number = self.oldest + self.done.len() as u64;
+        self.done.push_back(None);
+        self.tasks.add(Task { number, chunk: Some(chunk), back: self.sender.clone() });
     }
 
-    /// Takes the batch back, done, in order; `worker` helps with it.
-    pub fn end(&mut self, worker: &mut Worker) -> io::Result<Vec<Done>> {
-        let Some((count, done)) = self.batch.take() else { return Ok(Vec::new()) };
+    /// Takes back the oldest chunk if it is done; with `wait` helps until it is. `None` where there is none.
+    pub fn take(&mut self, worker: &mut Worker, wait: bool) -> io::Result<Option<Chunk>> {
         loop {
-            // Not in the loop's head: the lock must not be held while the task runs.
-            let task = self.tasks.lock().tasks.pop_front();
-            let Some(task) = task else { break };
-            task.run(self.act, worker);
+            while let Ok(back) = self.back.try_recv() {
+                self.note(back)?;
+            }
+            let Some(oldest) = self.done.front_mut() else { return Ok(None) };
+            if let Some(chunk) = oldest.take() {
+                self.done.pop_front();
+                self.oldest += 1;
+                return Ok(Some(chunk));
+            }
+            if !wait {
+                return Ok(None);
+            }
+            match self.tasks.take() {
+                Some(task) => task.run(self.act, worker),
+                // All are being done by others, and come back even where a thread breaks down.
+                None => {
+                    let back = self.back.recv().map_err(io::Error::other)?;
+                    self.note(back)?;
+                }
+            }
         }
-        // A thread that breaks down drops its end, so this wait is over in any case.
-        let mut done: Vec<(usize, Done)> = done.iter().collect();
-        if done.len() < count {
+    }
+
+    fn note(&mut self, (number, chunk): Back) -> io::Result<()> {
+        let Some(chunk) = chunk else {
             return Err(io::Error::other("a thread that rendered frames broke down"));
+        };
+        let place = number.checked_sub(self.oldest).and_then(|n| usize::try_from(n).ok());
+        if let Some(slot) = place.and_then(|place| self.done.get_mut(place)) {
+            *slot = Some(chunk);
         }
-        done.sort_unstable_by_key(|(place, _)| *place);
-        Ok(done.into_iter().map(|(_, done)| done).collect())
+        Ok(())
     }
 
     fn start(&self) {

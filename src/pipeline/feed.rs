@@ -145,10 +145,7 @@ impl Feed {
 
     fn bare_lane(&mut self, config: &Config, protocol: Protocol) -> Lane {
         // A type that RPCs only take is a request's.
-        let methods = config.schema.methods();
-        let is_request = config.as_type.is_some_and(|ty| {
-            methods.iter().any(|m| m.input == ty) && !methods.iter().any(|m| m.output == ty)
-        });
+        let is_request = config.as_type.is_some_and(|ty| config.schema.is_only_taken(ty));
         let named = self.named.clone();
         let side = if is_request { Side::Request } else { Side::Response };
         Lane {

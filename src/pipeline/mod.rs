@@ -10,6 +10,7 @@ mod again;
 mod annotate;
 mod batch;
 mod chosen;
+mod chunk;
 mod compared;
 mod complete;
 mod crew;
@@ -17,6 +18,7 @@ mod decode;
 mod feed;
 mod filter;
 mod hunt;
+mod incoming;
 mod joins;
 mod kept;
 mod live;
@@ -38,8 +40,9 @@ use crate::schema::{Schema, TypeId};
 use crate::view::{Decoded, Item};
 
 pub use annotate::{Annotated, Comments, annotate};
-pub use batch::{Correlated, Rendered, Sink, Summary, run};
+pub use batch::{Correlated, Sink, Summary, run};
 pub use chosen::Chosen;
+pub use chunk::Rendered;
 pub use feed::Feed;
 pub use filter::{Seen, display_filter};
 pub use verdicts::{Frames, Verdicts};
@@ -86,7 +89,7 @@ pub struct Config {
     pub json_names: bool,
     /// Which frames are wanted (`-Y`); the others are not rendered, nor decoded further than it takes to tell.
     pub filter: Option<Filter>,
-    /// Worker threads; 0 and 1 are this thread alone.
+    /// Threads, this one among them; 0 and 1 are this thread alone, but for one that waits at a pipe.
     pub threads: usize,
     /// Whether frames are joined into runs, and events given.
     pub correlate: bool,

@@ -16,6 +16,11 @@ pub(super) fn hash(name: &str) -> u64 {
     hasher.finish()
 }
 
+/// Where a name goes among so many places: a power of two. `None` where there are none.
+pub(super) fn place(name: &str, of: u32) -> Option<u32> {
+    of.checked_sub(1).map(|mask| hash(name) as u32 & mask)
+}
+
 /// Multiplies eight bytes at a time.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct NameHasher(u64);

@@ -1,14 +1,12 @@
 //! What holds of a type because of the types that can lie in it.
 //! Never plans a type: the sketches of all fields are enough.
 
-use super::{Schema, TypeId, WellKnown, slots::TypeSlot};
+use super::{Schema, TypeId, WellKnown};
 
 impl Schema {
     /// The types of the messages that a type's fields hold, as fields or as encodings inside them.
     pub fn held(&self, ty: TypeId) -> impl Iterator<Item = TypeId> + '_ {
-        let slot = self.types.get(ty.0 as usize);
-        let fields = slot.into_iter().flat_map(|slot| self.sketches.of(&slot.fields));
-        fields.filter_map(|sketch| sketch.inner)
+        self.table.fields(ty).filter_map(|sketch| sketch.inner())
     }
 
     /// Whether a secret can lie in a type, at any depth; an Any can hold any type.
@@ -20,16 +18,16 @@ impl Schema {
     /// The roots in which a secret can lie, well-known types left out.
     pub fn secret_roots(&self) -> &[TypeId] {
         self.secret_roots.get_or_init(|| {
-            let own = self.roots().filter(|ty| (ty.0 as usize) < self.own);
+            let own = self.roots().filter(|ty| ty.0 < self.table.own());
             own.filter(|ty| self.reaches_secret(*ty)).collect()
         })
     }
 
     /// Types whose messages can stand alone: an RPC takes or returns them, or no other type holds them.
     pub fn roots(&self) -> impl Iterator<Item = TypeId> {
-        let mut is_root: Vec<bool> =
-            self.types.iter().zip(0..).map(|(t, i)| !t.map_entry && i < self.own).collect();
-        for i in (0..self.types.len() as u32).map(TypeId) {
+        let is_own = |ty: TypeId| !self.table.is_map_entry(ty) && ty.0 < self.table.own();
+        let mut is_root: Vec<bool> = self.type_ids().map(is_own).collect();
+        for i in self.type_ids() {
             for inner in self.held(i).filter(|inner| *inner != i) {
                 set(&mut is_root, inner, false);
             }
@@ -43,9 +41,8 @@ impl Schema {
 
     /// Marks the types that can hold a marked one, at any depth, through fields and what `more` adds.
     pub fn mark_holders(&self, marks: &mut [bool], more: impl Iterator<Item = (TypeId, TypeId)>) {
-        let mut holders: Vec<Vec<TypeId>> = vec![Vec::new(); self.types.len()];
-        let held =
-            (0..self.types.len() as u32).map(TypeId).flat_map(|ty| self.held(ty).map(move |i| (ty, i)));
+        let mut holders: Vec<Vec<TypeId>> = vec![Vec::new(); self.plans.len()];
+        let held = self.type_ids().flat_map(|ty| self.held(ty).map(move |i| (ty, i)));
         for (holder, inner) in held.chain(more) {
             if let Some(list) = holders.get_mut(inner.0 as usize) {
                 list.push(holder);
@@ -62,8 +59,8 @@ impl Schema {
     }
 
     fn holders_of_secrets(&self) -> Vec<bool> {
-        let has = |slot: &TypeSlot| self.sketches.of(&slot.fields).iter().any(|s| s.secret);
-        let mut marks: Vec<bool> = self.types.iter().map(has).collect();
+        let has = |ty| self.table.fields(ty).any(|field| field.secret());
+        let mut marks: Vec<bool> = self.type_ids().map(has).collect();
         for (field, _) in self.annotated().filter(|(_, a)| a.secret) {
             set(&mut marks, field.ty, true);
         }

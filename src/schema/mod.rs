@@ -7,12 +7,14 @@ mod descriptor;
 mod error;
 mod features;
 mod hash;
+mod layers;
 mod load;
 mod marks;
+mod names;
 mod outline;
 mod plan;
 mod secrets;
-mod slots;
+mod table;
 
 use std::{
     collections::HashMap,
@@ -22,9 +24,10 @@ use std::{
 use crate::base::secret::Rules;
 use crate::base::text::nearest;
 
-use compile::{Names, Symbol};
+use compile::Methods;
 use hash::NameMap;
-use slots::{EnumSlot, Methods, ServiceSlot, Sketches, TypeSlot};
+use layers::Layer;
+use table::{Symbol, Table};
 
 pub use compare::{Change, Sort, compare};
 pub use error::{Details, Error};
@@ -38,14 +41,10 @@ pub use secrets::is_secret_name;
 /// Every type, enum and method that is loaded.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
-    names: Names,
-    types: Vec<TypeSlot>,
-    enums: Vec<EnumSlot>,
-    services: Vec<ServiceSlot>,
-    sketches: Sketches,
-    /// Names of the files, for errors.
-    files: Vec<Box<str>>,
+    table: Table,
     /// Made when first asked for, as all below that is a `OnceLock`.
+    plans: Vec<OnceLock<Box<TypePlan>>>,
+    enums: Vec<OnceLock<Box<EnumPlan>>>,
     methods: OnceLock<Methods>,
     /// snake_case of the short name → type; `None` where several types share it.
     snake_names: OnceLock<NameMap<Arc<str>, Option<TypeId>>>,
@@ -58,8 +57,6 @@ pub struct Schema {
     /// By type: whether a secret can lie in it.
     reach_secrets: OnceLock<Vec<bool>>,
     secret_roots: OnceLock<Vec<TypeId>>,
-    /// How many of `types` are more than the well-known ones that are always there.
-    own: usize,
 }
 
 /// What is known of a type's fields beyond their descriptors.
@@ -76,17 +73,38 @@ impl Schema {
     pub fn from_sets(sets: &[(&str, &[u8])]) -> Result<Self, Error> {
         let mut layers = Vec::new();
         for (name, bytes) in sets {
-            layers.push(compile::Layer::unchecked(descriptor::decode_set(name, bytes)?));
+            layers.push(Layer::unchecked(descriptor::decode_set(name, bytes)?));
         }
         compile::compile(layers)
     }
 
+    fn over(table: Table) -> Self {
+        Self {
+            plans: (0..table.types()).map(|_| OnceLock::new()).collect(),
+            enums: (0..table.enums()).map(|_| OnceLock::new()).collect(),
+            table,
+            ..Self::default()
+        }
+    }
+
     /// The type of a full name; a leading dot is allowed.
     pub fn type_by_name(&self, name: &str) -> Option<TypeId> {
-        match self.names.symbols.get(name.strip_prefix('.').unwrap_or(name))? {
-            Symbol::Message(ty) => Some(*ty),
+        match self.table.symbol(name.strip_prefix('.').unwrap_or(name))? {
+            Symbol::Message(ty) => Some(ty),
             _ => None,
         }
+    }
+
+    /// The message that a reference made in `scope` means.
+    fn message(&self, scope: &str, name: &str) -> Option<TypeId> {
+        match names::resolve(scope, name, |full| self.table.symbol(full))? {
+            Symbol::Message(ty) => Some(ty),
+            _ => None,
+        }
+    }
+
+    fn type_ids(&self) -> impl Iterator<Item = TypeId> + use<> {
+        (0..self.table.types()).map(TypeId)
     }
 
     /// The type whose short name is this in snake_case, if exactly one is.
@@ -96,18 +114,20 @@ impl Schema {
 
     /// The known type name nearest to one that is not known.
     pub fn nearest_type(&self, name: &str) -> Option<&str> {
-        nearest(name, self.types.iter().filter(|t| !t.map_entry).map(|t| &*t.name)).or_else(|| {
+        let names = || self.type_ids().map(|ty| self.table.type_name(ty));
+        let plain = self.type_ids().filter(|ty| !self.table.is_map_entry(*ty));
+        nearest(name, plain.map(|ty| self.table.type_name(ty))).or_else(|| {
             // A name without or with another package is the most common slip.
             let wanted = plan::short(name);
-            self.types.iter().map(|t| &*t.name).find(|t| plan::short(t) == wanted)
+            names().find(|name| plan::short(name) == wanted)
         })
     }
 
     /// The plan of a type. A [`TypeId`] of another schema gives some other or an empty plan.
     pub fn ty(&self, ty: TypeId) -> &TypePlan {
         static NONE: LazyLock<TypePlan> = LazyLock::new(TypePlan::empty);
-        let Some(slot) = self.types.get(ty.0 as usize) else { return &NONE };
-        slot.plan.get_or_init(|| {
+        let Some(slot) = self.plans.get(ty.0 as usize) else { return &NONE };
+        slot.get_or_init(|| {
             // What can fail has been planned before, or was when it was kept.
             let mut plan = compile::plan(self, ty).unwrap_or_else(|_| TypePlan::empty());
             if let Some(known) = self.annotations.get(&ty) {
@@ -119,25 +139,26 @@ impl Schema {
 
     /// All types, in the order of their ids. Plans each that it comes to.
     pub fn types(&self) -> impl ExactSizeIterator<Item = (TypeId, &TypePlan)> {
-        (0..self.types.len() as u32).map(|i| (TypeId(i), self.ty(TypeId(i))))
+        (0..self.table.types()).map(|i| (TypeId(i), self.ty(TypeId(i))))
     }
 
     /// The plan of an enum.
     pub fn enum_plan(&self, id: EnumId) -> Option<&EnumPlan> {
-        self.enums.get(id.0 as usize).map(EnumSlot::plan)
+        let (slot, row) = (self.enums.get(id.0 as usize)?, self.table.enumeration(id)?);
+        Some(slot.get_or_init(|| compile::enum_plan(row).into()))
     }
 
     /// The enum of a full name.
     pub fn enum_by_name(&self, name: &str) -> Option<EnumId> {
-        match self.names.symbols.get(name.strip_prefix('.').unwrap_or(name))? {
-            Symbol::Enum(id) => Some(*id),
+        match self.table.symbol(name.strip_prefix('.').unwrap_or(name))? {
+            Symbol::Enum(id) => Some(id),
             _ => None,
         }
     }
 
     /// All enums.
-    pub fn enums(&self) -> impl ExactSizeIterator<Item = (EnumId, &EnumPlan)> {
-        self.enums.iter().enumerate().map(|(i, slot)| (EnumId(i as u32), slot.plan()))
+    pub fn enums(&self) -> impl Iterator<Item = (EnumId, &EnumPlan)> {
+        (0..self.table.enums()).map(EnumId).filter_map(|id| Some((id, self.enum_plan(id)?)))
     }
 
     /// The RPC of a path, `package.Service/Method`.
@@ -151,6 +172,11 @@ impl Schema {
         &self.known_methods().all
     }
 
+    /// Whether RPCs take a type and none returns it.
+    pub fn is_only_taken(&self, ty: TypeId) -> bool {
+        compile::is_only_taken(self, ty)
+    }
+
     fn known_methods(&self) -> &Methods {
         // What can fail has been resolved before, as plans have.
         self.methods.get_or_init(|| compile::methods(self).unwrap_or_default())
@@ -160,33 +186,37 @@ impl Schema {
     pub fn field(&self, path: &str) -> Option<FieldId> {
         let split = path.find(".[").or_else(|| path.rfind('.'))?;
         let ty = self.type_by_name(path.get(..split)?)?;
-        let (name, fields) = (path.get(split + 1..)?, &self.types.get(ty.0 as usize)?.fields);
-        let index = self.sketches.of(fields).iter().position(|s| self.sketches.name(s) == name)?;
+        let name = path.get(split + 1..)?;
+        let index = self.table.fields(ty).position(|field| field.is_named(name))?;
         Some(FieldId { ty, index: index as u16 })
     }
 
     /// The fields of a name in all types below a package or type but entries of maps, in the order of the types.
     pub fn fields_named<'a>(&'a self, scope: &'a str, name: &'a str) -> impl Iterator<Item = FieldId> + 'a {
-        let inside = move |slot: &TypeSlot| {
-            !slot.map_entry && slot.name.strip_prefix(scope).is_some_and(|rest| rest.starts_with('.'))
+        let is_inside = move |ty: TypeId| {
+            let rest = self.table.type_name(ty).strip_prefix(scope);
+            !self.table.is_map_entry(ty) && rest.is_some_and(|rest| rest.starts_with('.'))
         };
-        let named = self.sketches.named(&self.types, name);
-        named.filter(move |field| self.types.get(field.ty.0 as usize).is_some_and(inside))
+        let named = self.table.fields_named(name).filter(move |(ty, _)| is_inside(*ty));
+        named.map(|(ty, index)| FieldId { ty, index })
     }
 
     /// The types of a short name, and those with a field of the name.
     pub fn types_with<'a>(&'a self, name: &'a str) -> impl Iterator<Item = TypeId> + 'a {
-        let called = self.types.iter().zip(0..).filter(move |(slot, _)| plan::short(&slot.name) == name);
-        let fields = self.sketches.named(&self.types, name);
-        called.map(|(_, number)| TypeId(number)).chain(fields.map(|field| field.ty))
+        let called = self.type_ids().filter(move |ty| plan::short(self.table.type_name(*ty)) == name);
+        called.chain(self.table.fields_named(name).map(|(ty, _)| ty))
     }
 
-    /// The fields of a type by number, each with its name and the message that it holds: what is known of all
-    /// types at once, without a plan.
-    pub fn outlined(&self, ty: TypeId) -> impl Iterator<Item = (FieldId, &str, Option<TypeId>)> {
-        let slot = self.types.get(ty.0 as usize);
-        let fields = slot.into_iter().flat_map(|slot| self.sketches.of(&slot.fields)).zip(0..);
-        fields.map(move |(field, index)| (FieldId { ty, index }, self.sketches.name(field), field.inner))
+    /// The fields of a type that a step of a path names (`*`: all), each with the message that it holds: what is
+    /// known of all types at once, without a plan.
+    pub fn fields_at<'a>(
+        &'a self,
+        ty: TypeId,
+        step: &'a str,
+    ) -> impl Iterator<Item = (FieldId, Option<TypeId>)> + 'a {
+        let fields = self.table.fields(ty).zip(0..);
+        let named = fields.filter(move |(field, _)| step == "*" || field.is_named(step));
+        named.map(move |(field, index)| (FieldId { ty, index }, field.inner()))
     }
 
     /// The plan of a field.
@@ -197,13 +227,13 @@ impl Schema {
     /// Says what is known of a field beyond its descriptor. `secret` is only ever added to
     /// what the general rules say.
     pub fn annotate(&mut self, field: FieldId, annotation: Annotation) {
-        let Some(slot) = self.types.get_mut(field.ty.0 as usize) else { return };
-        if self.sketches.of(&slot.fields).get(usize::from(field.index)).is_none() {
+        let Some(slot) = self.plans.get_mut(field.ty.0 as usize) else { return };
+        if self.table.fields(field.ty).nth(usize::from(field.index)).is_none() {
             return;
         }
         let known = self.annotations.entry(field.ty).or_default();
         known.add(field.index, annotation);
-        if let Some(plan) = slot.plan.get_mut() {
+        if let Some(plan) = slot.get_mut() {
             known.apply(plan);
         }
         (self.reach_secrets, self.secret_roots) = Default::default();
@@ -263,11 +293,7 @@ impl Schema {
 
     /// Whether nothing is loaded but the well-known types.
     pub fn is_empty(&self) -> bool {
-        self.own == 0
-    }
-
-    fn file(&self, number: u32) -> &str {
-        self.files.get(number as usize).map_or("schema", |name| name)
+        self.table.own() == 0
     }
 }
 

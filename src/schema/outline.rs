@@ -11,7 +11,6 @@ use prost::{
 
 use super::{
     Error,
-    compile::join,
     descriptor::{
         EnumOptions, FileOptions, LABEL_REPEATED, MessageOptions, TYPE_BYTES, TYPE_GROUP, TYPE_MESSAGE,
         TYPE_STRING,
@@ -213,6 +212,11 @@ fn field(raw: &[u8]) -> FieldOutline<'_> {
         }
     }
     out
+}
+
+/// The full name of what is declared in a scope.
+pub(super) fn join(scope: &str, name: &str) -> String {
+    if scope.is_empty() { name.to_owned() } else { [scope, ".", name].concat() }
 }
 
 /// One RPC.

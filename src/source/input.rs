@@ -41,6 +41,8 @@ pub(super) struct Input {
     bomb: Option<Bomb>,
     spare: Arc<Mutex<Vec<Vec<u8>>>>,
     stop: Option<Arc<AtomicBool>>,
+    /// Whether a read may wait.
+    waits: bool,
     ended: bool,
 }
 
@@ -65,7 +67,10 @@ impl Input {
         let stop = options.stop.clone();
         match follow {
             true => Self::from_reader(Box::new(Growing { file, stop }), options),
-            false => Self::from_reader(Box::new(file), options),
+            false => {
+                let input = Self::from_reader(Box::new(file), options)?;
+                Ok(Self { waits: !meta.is_file(), ..input })
+            }
         }
     }
 
@@ -103,6 +108,7 @@ impl Input {
             bomb,
             spare: Arc::default(),
             stop: options.stop.clone(),
+            waits: true,
             ended: false,
         })
     }
@@ -110,6 +116,11 @@ impl Input {
     /// Bytes handed out so far.
     pub(super) fn given(&self) -> u64 {
         self.given
+    }
+
+    /// Whether a read may wait for bytes that are still to come.
+    pub(super) fn waits(&self) -> bool {
+        self.waits
     }
 
     /// Whether compression is undone.

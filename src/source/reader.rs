@@ -144,6 +144,11 @@ impl Reader {
         self.options.stop.clone()
     }
 
+    /// Whether there may be nothing to read for a while, as in a pipe or a file that another program still writes.
+    pub fn waits(&self) -> bool {
+        self.input.waits()
+    }
+
     /// The format, named or found.
     pub fn format(&self) -> Format {
         self.format

@@ -13,26 +13,28 @@ use crate::schema::{
         TYPE_GROUP, TYPE_MESSAGE, TYPE_STRING,
     },
     features::{self, Features},
+    layers::unresolved,
+    names::resolve,
+    outline::join,
     secrets,
-    slots::{EnumSlot, Extension, bracketed},
+    table::{EnumRow, ExtensionRow, Symbol, bracketed},
 };
-
-use super::{Symbol, join, unresolved};
 
 /// Largest field number (the wire format keeps 29 bits).
 const MAX_NUMBER: i32 = (1 << 29) - 1;
 
 /// The plan of a message.
 pub(in crate::schema) fn plan(schema: &Schema, ty: TypeId) -> Result<TypePlan, Error> {
-    let Some(slot) = schema.types.get(ty.0 as usize) else { return Ok(TypePlan::empty()) };
-    let file = schema.file(slot.file);
+    let table = &schema.table;
+    let Some(row) = table.ty(ty) else { return Ok(TypePlan::empty()) };
+    let file = table.file(row.file);
     let unreadable = |file: &str, e| Error::new(file, format!("is not a descriptor set: {e}"));
-    let proto = MessageBody::decode(slot.raw.clone()).map_err(|e| unreadable(file, e))?;
+    let proto = MessageBody::decode(row.raw).map_err(|e| unreadable(file, e))?;
     let mut fields = Vec::with_capacity(proto.field.len());
     for field_proto in &proto.field {
         let oneof = field_proto.oneof_index.and_then(|at| proto.oneof_decl.get(usize::try_from(at).ok()?));
-        let features = slot.features.with(oneof.and_then(|o| o.options.as_ref()?.features.as_ref()));
-        fields.push(field(file, field_proto, &slot.name, features, schema)?);
+        let features = row.features.with(oneof.and_then(|o| o.options.as_ref()?.features.as_ref()));
+        fields.push(field(file, field_proto, row.name, features, schema)?);
     }
     let synthetic = |at: usize| {
         let mut branches = proto.field.iter().filter(|f| f.oneof_index == Some(at as i32));
@@ -52,19 +54,19 @@ pub(in crate::schema) fn plan(schema: &Schema, ty: TypeId) -> Result<TypePlan, E
             plan.presence = Presence::Explicit;
         }
     }
-    for Extension { file, scope, raw, features } in &slot.extensions {
-        let file = schema.file(*file);
-        let proto = FieldDescriptorProto::decode(raw.clone()).map_err(|e| unreadable(file, e))?;
-        let mut field = field(file, &proto, scope, *features, schema)?;
+    for ExtensionRow { file, scope, raw, features } in table.extensions(row.extensions) {
+        let file = table.file(file);
+        let proto = FieldDescriptorProto::decode(raw).map_err(|e| unreadable(file, e))?;
+        let mut field = field(file, &proto, scope, features, schema)?;
         field.name = bracketed(scope, &proto.name).into();
         field.json_name = field.name.clone();
         fields.push(field);
     }
     let plan = TypePlan {
-        name: (*slot.name).into(),
+        name: row.name.into(),
         fields,
         oneofs,
-        map_entry: slot.map_entry,
+        map_entry: table.is_map_entry(ty),
         ..TypePlan::empty()
     };
     finish(plan)
@@ -99,7 +101,7 @@ fn field(
         17 => Kind::Sint32,
         18 => Kind::Sint64,
         0 | TYPE_GROUP | TYPE_MESSAGE | 14 => {
-            match (schema.names.resolve(scope, &proto.type_name), proto.r#type) {
+            match (resolve(scope, &proto.type_name, |full| schema.table.symbol(full)), proto.r#type) {
                 (Some(Symbol::Message(ty)), 0 | TYPE_GROUP | TYPE_MESSAGE) => Kind::Message(ty),
                 (Some(Symbol::Enum(id)), 0 | 14) => Kind::Enum(id),
                 (Some(_), _) => {
@@ -126,8 +128,7 @@ fn field(
     } else {
         Presence::Explicit
     };
-    let is_map =
-        many && kind.message().and_then(|ty| schema.types.get(ty.0 as usize)).is_some_and(|t| t.makes_map);
+    let is_map = many && kind.message().is_some_and(|ty| schema.table.makes_map(ty));
     let packable = !matches!(kind, Kind::String | Kind::Bytes | Kind::Message(_));
     let packed = options.and_then(|o| o.packed).unwrap_or(features.repeated == features::PACKED);
     let secret = options.is_some_and(|o| o.debug_redact)
@@ -153,9 +154,9 @@ fn field(
 }
 
 /// The plan of an enum.
-pub(in crate::schema) fn enum_plan(slot: &EnumSlot) -> EnumPlan {
+pub(in crate::schema) fn enum_plan(row: EnumRow<'_>) -> EnumPlan {
     // Read before, as a part of its set.
-    let proto = EnumDescriptorProto::decode(slot.raw.clone()).unwrap_or_default();
+    let proto = EnumDescriptorProto::decode(row.raw).unwrap_or_default();
     let mut by_number: Vec<(i32, Box<str>)> =
         proto.value.iter().map(|v| (v.number, v.name.as_str().into())).collect();
     by_number.sort_by_key(|(number, _)| *number);
@@ -164,9 +165,9 @@ pub(in crate::schema) fn enum_plan(slot: &EnumSlot) -> EnumPlan {
         proto.value.iter().map(|v| (v.name.as_str().into(), v.number)).collect();
     by_name.sort();
     EnumPlan {
-        name: (*slot.name).into(),
-        closed: slot.features.enum_type == features::CLOSED,
-        null: *slot.name == *"google.protobuf.NullValue",
+        name: row.name.into(),
+        closed: row.features.enum_type == features::CLOSED,
+        null: row.name == "google.protobuf.NullValue",
         first: proto.value.first().map_or(0, |v| v.number),
         by_number: by_number.into(),
         by_name: by_name.into(),

@@ -2,10 +2,13 @@ use super::super::{
     Cardinality, Kind, Presence,
     descriptor::{
         DescriptorProto, EnumDescriptorProto, EnumOptions, EnumValueDescriptorProto, FeatureSet,
-        FieldDescriptorProto, FieldOptions, FileOptions, MessageOptions, OneofDescriptorProto,
+        FieldDescriptorProto, FieldOptions, FileDescriptorProto, FileDescriptorSet, FileOptions,
+        MessageOptions, OneofDescriptorProto,
     },
     features,
 };
+use prost::Message;
+
 use super::*;
 
 fn field(name: &str, number: i32, r#type: i32) -> FieldDescriptorProto {

@@ -15,13 +15,20 @@ use crate::base::text::hex;
 use super::{Sources, roots};
 
 /// What a kept file begins with; changes with what the rest means.
-const MAGIC: &[u8; 8] = b"rpcshk\x00\x02";
+const MAGIC: &[u8; 8] = b"rpcshk\x00\x03";
 
 /// Most bytes of .proto files, and of a kept file, that are worth it.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Kept files, at most: the oldest go first.
 const MAX_FILES: usize = 32;
+
+/// What is kept: the descriptor set of the files, and the table of that, of the built-in schema where it counts, and of
+/// the well-known types.
+pub(super) struct Kept {
+    pub set: Bytes,
+    pub table: Bytes,
+}
 
 /// Where the files of these sources are kept; `None` where they are not.
 pub(super) fn place(sources: &Sources) -> Option<PathBuf> {
@@ -36,50 +43,56 @@ pub(super) fn place(sources: &Sources) -> Option<PathBuf> {
         hash.update(bytes);
     };
     add(env!("CARGO_PKG_VERSION").as_bytes());
-    add(&[u8::from(sources.allow_missing_imports)]);
+    add(env!("RPCSHARK_TABLES").as_bytes());
+    add(&[u8::from(sources.allow_missing_imports), u8::from(sources.builtin)]);
     for path in sources.roots.iter().chain([&PathBuf::new()]).chain(&sources.protos) {
         add(path.as_os_str().as_encoded_bytes());
         add(path.canonicalize().unwrap_or_default().as_os_str().as_encoded_bytes());
     }
-    let mut total = 0;
+    let (mut total, mut text) = (0, Vec::new());
     for root in &sources.roots {
         add(root.canonicalize().ok()?.as_os_str().as_encoded_bytes());
         for entry in roots::discover(std::slice::from_ref(root)).ok()? {
-            let path = root.join(&entry.name);
-            total += fs::metadata(&path).ok()?.len();
+            let mut file = File::open(root.join(&entry.name)).ok()?;
+            total += file.metadata().ok()?.len();
             if total > MAX_BYTES {
                 return None;
             }
-            add(path.canonicalize().ok()?.as_os_str().as_encoded_bytes());
+            text.clear();
+            file.read_to_end(&mut text).ok()?;
             add(entry.name.as_bytes());
-            add(&fs::read(&path).ok()?);
+            add(&text);
         }
     }
     Some(folder.join(format!("{}.binpb", hex(&hash.finalize()))))
 }
 
-/// The descriptor set kept at a place, where it is whole.
-pub(super) fn read(place: &Path) -> Option<Bytes> {
+/// What is kept at a place, where it is whole.
+pub(super) fn read(place: &Path) -> Option<Kept> {
     let meta = fs::symlink_metadata(place).ok()?;
     if !meta.is_file() || meta.len() > MAX_BYTES || !is_private(&meta) {
         return None;
     }
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(meta.len() as usize + 1);
     File::open(place).ok()?.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
     let (sum, body) = bytes.strip_prefix(MAGIC)?.split_at_checked(32)?;
     if Sha256::digest(body)[..] != *sum {
         return None;
     }
-    let from = bytes.len() - body.len();
-    Some(Bytes::from(bytes).slice(from..))
+    let (length, parts) = body.split_first_chunk()?;
+    let (length, from) = (usize::try_from(u64::from_le_bytes(*length)).ok()?, bytes.len() - parts.len());
+    parts.get(..length)?;
+    let mut set = Bytes::from(bytes).slice(from..);
+    let table = set.split_off(length);
+    Some(Kept { set, table })
 }
 
-/// Keeps a descriptor set for the next run. That it fails is no matter.
-pub(super) fn write(place: &Path, set: &[u8]) {
-    let _ = try_write(place, set);
+/// Keeps a descriptor set and its table for the next run. That it fails is no matter.
+pub(super) fn write(place: &Path, set: &[u8], table: &[u8]) {
+    let _ = try_write(place, &[&(set.len() as u64).to_le_bytes(), set, table]);
 }
 
-fn try_write(place: &Path, body: &[u8]) -> std::io::Result<()> {
+fn try_write(place: &Path, body: &[&[u8]]) -> std::io::Result<()> {
     let Some(folder) = place.parent() else { return Ok(()) };
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -92,10 +105,11 @@ fn try_write(place: &Path, body: &[u8]) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&new)?;
-    let sum = Sha256::digest(body);
-    let parts: [&[u8]; 3] = [MAGIC, &sum, body];
-    let written =
-        parts.iter().try_for_each(|part| file.write_all(part)).and_then(|()| fs::rename(&new, place));
+    let mut sum = Sha256::new();
+    body.iter().for_each(|part| sum.update(part));
+    let head: [&[u8]; 2] = [MAGIC, &sum.finalize()];
+    let mut parts = head.iter().chain(body);
+    let written = parts.try_for_each(|part| file.write_all(part)).and_then(|()| fs::rename(&new, place));
     if written.is_err() {
         let _ = fs::remove_file(&new);
     }
@@ -179,7 +193,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("x.binpb");
-        write(&place, &[]);
+        write(&place, &[], &[]);
         assert_eq!(fs::metadata(&place).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(read(&place).is_some());
         fs::set_permissions(&place, fs::Permissions::from_mode(0o660)).unwrap();
