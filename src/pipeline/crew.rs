@@ -189,3 +189,32 @@ impl Drop for Crew<'_, '_> {
         self.tasks.come.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_come_back_in_order_each_done_once() {
+        let act = |_: &mut Worker, chunk: &mut Chunk| {
+            std::thread::sleep(std::time::Duration::from_micros(chunk.frames * 37 % 11 * 30));
+            chunk.weight += 1;
+        };
+        for threads in [1, 2, 5] {
+            let tasks = Tasks::default();
+            std::thread::scope(|scope| {
+                let (mut crew, mut own) =
+                    (Crew::new(threads, scope, &tasks, &act, &Worker::default), Worker::default());
+                let mut back = Vec::new();
+                for frames in 0..100 {
+                    crew.give(Chunk { frames, ..Chunk::default() }, &mut own);
+                    while let Ok(Some(chunk)) = crew.take(&mut own, frames % 10 == 9) {
+                        back.push((chunk.frames, chunk.weight));
+                    }
+                }
+                assert_eq!(crew.under_way(), 0);
+                assert_eq!(back, (0..100).map(|n| (n, 1)).collect::<Vec<_>>(), "{threads}");
+            });
+        }
+    }
+}
