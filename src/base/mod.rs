@@ -7,6 +7,7 @@ pub mod json;
 mod limits;
 pub mod secret;
 mod span;
+pub mod numbers;
 pub mod text;
 mod time;
 

@@ -138,9 +138,9 @@ fn push_carrier(out: &mut Vec<u8>, carrier: &Carrier) {
     push_string(out, &carrier.field);
     push_key(out, "encoding");
     push_string(out, carrier.encoding);
-    for (name, value) in &carrier.members {
-        push_key(out, name);
-        out.extend_from_slice(value);
+    if !carrier.members.is_empty() {
+        out.push(b',');
+        out.extend_from_slice(&carrier.members);
     }
     if carrier.assumed {
         push_key(out, "assumed");
