@@ -5,9 +5,9 @@ pub mod codec;
 mod finding;
 pub mod json;
 mod limits;
+pub mod numbers;
 pub mod secret;
 mod span;
-pub mod numbers;
 pub mod text;
 mod time;
 

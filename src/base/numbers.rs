@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map by a number that was counted up.
-pub type NumberMap<V> = HashMap<u64, V, BuildHasherDefault<NumberHasher>>;
+/// A map by numbers that were counted up.
+pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
 /// Multiplies, so that neighbours lie apart.
 #[derive(Clone, Copy, Default, Debug)]
@@ -18,6 +18,10 @@ impl Hasher for NumberHasher {
 
     fn write_u64(&mut self, number: u64) {
         self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_isize(&mut self, number: isize) {
+        self.write_u64(number as u64);
     }
 
     fn finish(&self) -> u64 {

@@ -392,8 +392,9 @@ impl Driver<'_> {
 
     fn queue(&mut self, name: &Arc<str>, frame: Frame, ids: &[(String, String)], timed: bool) {
         let (config, scout) = (self.config, &mut self.scout);
-        let mut typed =
-            self.typer.resolve(config, &frame, &mut || scout.payload(config, &frame, &mut Vec::new()).0.into_owned());
+        let mut typed = self
+            .typer
+            .resolve(config, &frame, &mut || scout.payload(config, &frame, &mut Vec::new()).0.into_owned());
         let wants = self.joins.wants(config, &frame, typed.ty);
         let looked = wants.then(|| scout.wire(config, &frame, typed.ty));
         let message = looked.as_ref().map(Looked::bytes);

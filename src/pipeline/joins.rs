@@ -49,7 +49,7 @@ type Places = SmallVec<[u32; 2]>;
 #[derive(Default)]
 pub struct Joins {
     /// The channels of a call.
-    calls: NumberMap<Places>,
+    calls: NumberMap<u64, Places>,
     /// The calls in the order they came: the oldest is forgotten first.
     order: VecDeque<u64>,
     channels: Vec<Channel>,

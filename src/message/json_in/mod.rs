@@ -124,13 +124,7 @@ impl<'t> Encoder<'_, 't> {
     }
 
     /// Writes the members of a message but those in `skip`.
-    fn members(
-        &mut self,
-        ty: TypeId,
-        members: &'t Members<'t>,
-        skip: &[&str],
-        out: &mut Vec<u8>,
-    ) {
+    fn members(&mut self, ty: TypeId, members: &'t Members<'t>, skip: &[&str], out: &mut Vec<u8>) {
         let schema = self.schema;
         let plan = schema.ty(ty);
         let mut seen: SmallVec<[u16; 16]> = SmallVec::new();

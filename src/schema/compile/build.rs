@@ -60,13 +60,8 @@ pub(in crate::schema) fn plan(schema: &Schema, ty: TypeId) -> Result<TypePlan, E
         field.json_name = (*field.name).into();
         fields.push(field);
     }
-    let plan = TypePlan {
-        name: slot.name.clone(),
-        fields,
-        oneofs,
-        map_entry: slot.map_entry,
-        ..TypePlan::empty()
-    };
+    let plan =
+        TypePlan { name: slot.name.clone(), fields, oneofs, map_entry: slot.map_entry, ..TypePlan::empty() };
     finish(plan)
 }
 
