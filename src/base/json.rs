@@ -45,11 +45,23 @@ pub fn is_plain(bytes: &[u8]) -> bool {
     // Comparisons of 16 bytes that the compiler makes one vector operation each.
     let is_plain = |chunk: &[u8; 16]| !chunk.iter().fold(false, |any, b| any | is_special(*b));
     let (chunks, rest) = bytes.as_chunks::<16>();
-    match bytes.last_chunk() {
-        // What the chunks leave is in the last 16 bytes, some of which are looked at twice.
-        Some(last) => chunks.iter().all(is_plain) && is_plain(last),
-        None => !rest.iter().any(|b| is_special(*b)),
+    // What the chunks leave is in the last 16 bytes, some of which are looked at twice; so are eight bytes of less.
+    match (bytes.last_chunk(), bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(last), ..) => chunks.iter().all(is_plain) && is_plain(last),
+        (None, Some(first), Some(last)) => is_plain_word(*first) && is_plain_word(*last),
+        _ => !rest.iter().any(|b| is_special(*b)),
     }
+}
+
+/// The same of eight bytes, all at once.
+fn is_plain_word(bytes: [u8; 8]) -> bool {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    let word = u64::from_le_bytes(bytes);
+    // The highest bit of some byte is set where some byte is less than `limit`, which is at most 0x80.
+    let less = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH;
+    let is = |byte: u8| less(word ^ (ONES * u64::from(byte)), 1);
+    (word & HIGH) | less(word, 0x20) | is(0x7f) | is(b'"') | is(b'\\') == 0
 }
 
 /// Appends a text that is plain ([`is_plain`]), in quotes.

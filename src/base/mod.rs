@@ -5,6 +5,7 @@ pub mod codec;
 mod finding;
 pub mod json;
 mod limits;
+pub mod numbers;
 pub mod secret;
 mod span;
 pub mod text;

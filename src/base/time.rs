@@ -96,6 +96,9 @@ impl Timestamp {
         let (seconds, nanos) = (self.0.div_euclid(1_000_000_000), self.0.rem_euclid(1_000_000_000));
         let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
         let (year, month, day) = civil_from_days(days);
+        // All of them are small, and 32 bits divide in half the steps.
+        let (year, month, day) = (year as u32, month as u32, day as u32);
+        let (second, nanos) = (second as u32, nanos as u32);
         let mut text = *b"0000-00-00T00:00:00.000000000Z";
         // Two digits at a time, by where they stand.
         let pairs = [

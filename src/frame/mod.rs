@@ -11,9 +11,9 @@ mod rules;
 mod tests;
 mod trailers;
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use crate::base::numbers::NumberMap;
 use crate::base::{Cx, Finding, Limits, Space, Span};
 use crate::pdu::{End, Envelope, Frame, LaneEvent, LanePart, Side};
 
@@ -24,7 +24,7 @@ use cutter::{Cutter, Step};
 /// The directions of all open calls, each with what is left of its last piece.
 #[derive(Default)]
 pub struct Deframers {
-    lanes: HashMap<(u64, Side), Cutter>,
+    lanes: NumberMap<(u64, Side), Cutter>,
     inflater: Inflater,
 }
 

@@ -1,6 +1,10 @@
 //! What a message says of itself: the branch of its oneof, and the ids that it carries.
 //! Never knows what an id's namespace means.
 
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
 use crate::schema::{Kind, Presence, Schema};
 
 use super::{Node, NodeKind, Tree};
@@ -31,12 +35,12 @@ pub enum IdValue<'a> {
 
 /// Appends the ids of all messages in the tree, in wire order; a number that is left out as
 /// its default is an id too, empty text is none.
-pub fn ids<'a>(schema: &Schema, tree: &Tree, payload: &'a [u8], out: &mut Vec<Id<'a>>) {
+pub fn ids<'a>(schema: &Schema, tree: &Tree, payload: &'a [u8], out: &mut impl Extend<Id<'a>>) {
     if !schema.has_ids() {
         return;
     }
     absent(schema, tree, Tree::ROOT, out);
-    let mut parents: Vec<(u32, u32)> = Vec::new();
+    let mut parents: SmallVec<[(u32, u32); 8]> = SmallVec::new();
     for (at, node) in tree.nodes.iter().enumerate() {
         let at = at as u32;
         while parents.last().is_some_and(|(_, end)| at >= *end) {
@@ -47,7 +51,7 @@ pub fn ids<'a>(schema: &Schema, tree: &Tree, payload: &'a [u8], out: &mut Vec<Id
         if let Some((field, namespace)) = field.and_then(|f| Some((f, f.annotation.id?)))
             && let Some(value) = value(field.kind, node, payload)
         {
-            out.push(Id { namespace, value, node: at, absent: false });
+            out.extend(Some(Id { namespace, value, node: at, absent: false }));
         }
         if node.kind == NodeKind::Message {
             parents.push((at, node.next));
@@ -57,7 +61,7 @@ pub fn ids<'a>(schema: &Schema, tree: &Tree, payload: &'a [u8], out: &mut Vec<Id
 }
 
 /// Numeric ids of implicit presence that a message leaves out.
-fn absent(schema: &Schema, tree: &Tree, at: u32, out: &mut Vec<Id<'_>>) {
+fn absent<'a>(schema: &Schema, tree: &Tree, at: u32, out: &mut impl Extend<Id<'a>>) {
     let Some(ty) = tree.type_of(at) else { return };
     let plan = schema.ty(ty);
     for index in &plan.ids {
@@ -65,7 +69,7 @@ fn absent(schema: &Schema, tree: &Tree, at: u32, out: &mut Vec<Id<'_>>) {
         let numeric = !matches!(field.kind, Kind::String | Kind::Bytes | Kind::Message(_));
         let Some(namespace) = field.annotation.id.filter(|_| numeric && !field.is_many()) else { continue };
         if field.presence == Presence::Implicit && !tree.children(at).any(|(_, n)| n.field == *index) {
-            out.push(Id { namespace, value: IdValue::Number(0), node: at, absent: true });
+            out.extend(Some(Id { namespace, value: IdValue::Number(0), node: at, absent: true }));
         }
     }
 }
@@ -98,9 +102,9 @@ pub(super) fn widened(kind: Kind, bits: u64) -> u64 {
 
 /// The branch of the root message's first oneof that is set, the last where several are; the
 /// type's short name where it has no oneof; `None` where none is set or the type is not known.
-pub fn kind<'a>(schema: &'a Schema, tree: &Tree) -> Option<&'a str> {
+pub fn kind(schema: &Schema, tree: &Tree) -> Option<Arc<str>> {
     let plan = schema.ty(tree.root?);
-    let Some(oneof) = plan.oneofs.first() else { return Some(plan.short_name()) };
+    let Some(oneof) = plan.oneofs.first() else { return Some(plan.short_name().into()) };
     let (_, node) = tree.children(Tree::ROOT).filter(|(_, n)| oneof.fields.contains(&n.field)).last()?;
-    plan.field(node.field).map(|f| &*f.name)
+    plan.field(node.field).map(|f| f.name.clone())
 }

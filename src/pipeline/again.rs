@@ -47,8 +47,8 @@ impl Again {
         let is_message = matches!(frame.role, Role::Message | Role::Decoded);
         let json = is_message && job.typed.ty.is_some() && is_json(frame, &payload);
         Layers {
-            wire: json.then(|| self.worker.wire(config, frame, job.typed.ty).into()),
-            inflated: frame.compressed.then(|| payload.into()),
+            wire: json.then(|| self.worker.wire(config, frame, job.typed.ty).bytes().into()),
+            inflated: frame.compressed.then(|| payload.into_owned().into()),
             outer: job.typed.ty.filter(|_| is_message),
         }
     }

@@ -15,7 +15,7 @@ use crate::view::Decoded;
 
 use super::chunk::{Chunk, Rendered};
 use super::crew::{Crew, Tasks};
-use super::decode::{Worker, mask};
+use super::decode::{Looked, Worker, mask};
 use super::feed::{Fed, Feed, Files};
 use super::incoming::{Incoming, Step};
 use super::joins::Joins;
@@ -310,16 +310,17 @@ impl Driver<'_> {
 
     fn queue(&mut self, name: &Arc<str>, frame: Frame, ids: &[(String, String)], timed: bool) {
         let (config, scout) = (self.config, &mut self.scout);
-        let mut typed =
-            self.typer.resolve(config, &frame, &mut || scout.payload(config, &frame, &mut Vec::new()).0);
-        let (payload, wired) = match self.joins.wants(config, &frame, typed.ty) {
-            true => {
-                let (payload, wired) = scout.wired(config, &frame, typed.ty);
-                (Some(payload), wired)
-            }
-            false => (None, None),
+        let mut typed = self
+            .typer
+            .resolve(config, &frame, &mut || scout.payload(config, &frame, &mut Vec::new()).0.into_owned());
+        let wants = self.joins.wants(config, &frame, typed.ty);
+        let looked = wants.then(|| scout.wire(config, &frame, typed.ty));
+        let message = looked.as_ref().map(Looked::bytes);
+        let joined = self.joins.observe(config, &frame, typed.ty, message, ids);
+        let wired = match looked {
+            Some(Looked::Json(wired)) => Some(wired),
+            _ => None,
         };
-        let joined = self.joins.observe(config, &frame, typed.ty, payload.as_deref(), ids);
         let mut frame = frame;
         if self.joins.filled() {
             let text = "more ids that join calls than are kept: calls of later ones stay apart";

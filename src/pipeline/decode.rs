@@ -23,9 +23,7 @@ use crate::session::status;
 use crate::session::{Digest, Status};
 use crate::view::{Decoded, Ids};
 
-use ids::{counts_absent, owned};
-
-pub use ids::ids_of;
+pub use ids::{counts_absent, ids_of, owned};
 pub use tunnel::carried_bytes;
 
 use super::filter;
@@ -45,6 +43,24 @@ pub struct Wired {
     findings: Vec<Finding>,
 }
 
+/// A message that is only looked into.
+pub enum Looked<'f> {
+    /// As it was sent, its encoding undone.
+    Sent(Cow<'f, Bytes>),
+    /// It was JSON, and need not be read again.
+    Json(Wired),
+}
+
+impl Looked<'_> {
+    /// The message in wire format.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Sent(payload) => payload,
+            Self::Json(wired) => wired.wire.as_deref().unwrap_or_default(),
+        }
+    }
+}
+
 /// What a worker keeps between frames.
 #[derive(Default)]
 pub struct Worker {
@@ -58,8 +74,6 @@ pub struct Worker {
     met: Option<Vec<Id>>,
     /// The ids of the call that came last, by number and by name.
     call_ids: Option<(Arc<[Id]>, Ids)>,
-    /// The name of the type that came last.
-    name: Option<(TypeId, Arc<str>)>,
     /// A message's buffer, to be used again.
     spare: Vec<u8>,
     /// A buffer for what is inflated, to be used again.
@@ -93,29 +107,28 @@ impl Worker {
     }
 
     /// The payload of a frame with its encoding undone, and whether all of it is there.
-    pub fn payload(&mut self, config: &Config, frame: &Frame, findings: &mut Vec<Finding>) -> (Bytes, bool) {
+    pub fn payload<'f>(
+        &mut self,
+        config: &Config,
+        frame: &'f Frame,
+        findings: &mut Vec<Finding>,
+    ) -> (Cow<'f, Bytes>, bool) {
         if !frame.compressed {
-            return (frame.payload.clone(), frame.whole);
+            return (Cow::Borrowed(&frame.payload), frame.whole);
         }
         let mut out = std::mem::take(&mut self.inflated);
         let done = frame::inflate(frame, &mut self.inflater, &config.limits, &mut out, findings);
-        (out.into(), done.complete)
+        (Cow::Owned(out.into()), done.complete)
     }
 
     /// The message of a frame in wire format, for whoever only looks into it.
-    pub fn wire(&mut self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> Bytes {
-        self.wired(config, frame, ty).0
-    }
-
-    /// The same, and how it came about where the message is JSON: it need not be read again.
-    pub fn wired(&mut self, config: &Config, frame: &Frame, ty: Option<TypeId>) -> (Bytes, Option<Wired>) {
+    pub fn wire<'f>(&mut self, config: &Config, frame: &'f Frame, ty: Option<TypeId>) -> Looked<'f> {
         let (payload, _) = self.payload(config, frame, &mut Vec::new());
         match ty {
             Some(ty) if is_json(frame, &payload) => {
-                let wired = self.wire_of_json(&config.schema, ty, &payload);
-                (wired.wire.clone().unwrap_or_default(), Some(wired))
+                Looked::Json(self.wire_of_json(&config.schema, ty, &payload))
             }
-            _ => (payload, None),
+            _ => Looked::Sent(payload),
         }
     }
 
@@ -136,7 +149,7 @@ impl Worker {
                 self.message(config, job, payload, &options, &mut decoded, &mut new)
             }
             Role::EndStream => {
-                decoded.kind = Some("end_stream".to_owned());
+                decoded.kind = Some("end_stream".into());
                 message::status::end_stream(
                     &config.schema,
                     &payload,
@@ -145,10 +158,10 @@ impl Worker {
                     &mut decoded.message,
                     &mut new,
                 );
-                decoded.payload = payload;
+                decoded.payload = payload.into_owned();
             }
             Role::Error => {
-                decoded.kind = Some("error".to_owned());
+                decoded.kind = Some("error".into());
                 message::status::end_stream(
                     &config.schema,
                     &payload,
@@ -157,10 +170,10 @@ impl Worker {
                     &mut decoded.message,
                     &mut new,
                 );
-                decoded.payload = payload;
+                decoded.payload = payload.into_owned();
             }
             Role::Trailers(headers) => {
-                decoded.kind = Some("trailers".to_owned());
+                decoded.kind = Some("trailers".into());
                 let fields = headers.fields.iter().map(|h| (h.name.as_str(), h.value.as_str()));
                 message::status::trailers(
                     &config.schema,
@@ -170,7 +183,7 @@ impl Worker {
                     &mut decoded.message,
                     &mut new,
                 );
-                decoded.payload = payload;
+                decoded.payload = payload.into_owned();
             }
         }
         if self.unwanted {
@@ -191,7 +204,7 @@ impl Worker {
         &mut self,
         config: &Config,
         job: &Job,
-        payload: Bytes,
+        payload: Cow<'_, Bytes>,
         options: &JsonOptions<'_>,
         decoded: &mut Decoded,
         findings: &mut Vec<Finding>,
@@ -216,22 +229,26 @@ impl Worker {
                     findings,
                 );
             }
-            decoded.payload = payload;
+            decoded.payload = payload.into_owned();
             return;
         };
+        let made;
         let wire = if json {
             let wired = match &job.wired {
-                Some(wired) => wired.clone(),
-                None => self.wire_of_json(&config.schema, ty, &payload),
+                Some(wired) => wired,
+                None => {
+                    made = self.wire_of_json(&config.schema, ty, &payload);
+                    &made
+                }
             };
-            findings.extend(wired.findings);
-            match wired.wire {
+            findings.extend(wired.findings.iter().cloned());
+            match &wired.wire {
                 Some(wire) => {
                     decoded.wire_length = Some(wire.len() as u64);
-                    wire
+                    Cow::Borrowed(wire)
                 }
                 None => {
-                    decoded.message_type = Some(Arc::from(&*config.schema.ty(ty).name));
+                    decoded.message_type = Some(config.schema.ty(ty).name.clone());
                     message::status::free_json(
                         &config.schema,
                         &payload,
@@ -239,7 +256,7 @@ impl Worker {
                         &mut decoded.message,
                         findings,
                     );
-                    decoded.payload = payload;
+                    decoded.payload = payload.into_owned();
                     return;
                 }
             }
@@ -254,7 +271,7 @@ impl Worker {
             }
         }
         if frame.whole && !carries && self.fast(config, ty, &wire, options, decoded) {
-            decoded.payload = wire;
+            decoded.payload = wire.into_owned();
             return;
         }
         // That a frame breaks off is said already, by whoever cut it.
@@ -265,7 +282,7 @@ impl Worker {
         {
             return;
         }
-        self.shown(config, job, ty, wire, options, decoded, findings);
+        self.shown(config, job, ty, wire.into_owned(), options, decoded, findings);
     }
 
     /// What the frame that was decoded last says, by the rules of the dialects.
@@ -329,9 +346,9 @@ impl Worker {
         findings: &mut Vec<Finding>,
     ) {
         decoded.ty = Some(ty);
-        decoded.message_type = Some(self.type_name(config, ty));
+        decoded.message_type = Some(config.schema.ty(ty).name.clone());
         let branch = message::kind(&config.schema, &self.tree);
-        decoded.kind = branch.map(|branch| kind(config, ty, branch).into_owned());
+        decoded.kind = branch.map(|branch| kind(config, ty, branch));
         if let Some(filter) = &config.filter {
             self.unwanted = filter::decide(config, filter, job, decoded, Stage::Kind) == Some(false);
             if self.unwanted {
@@ -359,29 +376,18 @@ impl Worker {
             return false;
         };
         let branch = branch_name(schema, ty, branch);
-        decoded.kind = branch.map(|branch| kind(config, ty, branch).into_owned());
+        decoded.kind = branch.map(|branch| kind(config, ty, branch));
         decoded.ty = Some(ty);
-        decoded.message_type = Some(self.type_name(config, ty));
+        decoded.message_type = Some(config.schema.ty(ty).name.clone());
         let counts = |id: &fast::FastId<'_>| !id.absent || counts_absent(config, id.namespace);
         self.met = Some(ids.into_iter().filter(counts).map(|id| (id.namespace, owned(id.value))).collect());
         true
     }
 
-    fn type_name(&mut self, config: &Config, ty: TypeId) -> Arc<str> {
-        match &self.name {
-            Some((known, name)) if *known == ty => name.clone(),
-            _ => {
-                let name: Arc<str> = Arc::from(&*config.schema.ty(ty).name);
-                self.name = Some((ty, name.clone()));
-                name
-            }
-        }
-    }
-
     /// The wire format of a JSON message.
     fn wire_of_json(&mut self, schema: &Schema, ty: TypeId, payload: &[u8]) -> Wired {
         let mut findings = Vec::new();
-        let Ok(text) = std::str::from_utf8(payload) else {
+        let Ok(text) = simdutf8::basic::from_utf8(payload) else {
             findings.push(Finding::new(Code::JsonMalformed, "expected JSON, found bytes that are not UTF-8"));
             return Wired { wire: None, findings };
         };
@@ -413,23 +419,23 @@ fn options(config: &Config) -> JsonOptions<'_> {
 }
 
 /// The name of the branch that is set; a type without oneofs has its own name for it.
-fn branch_name(schema: &Schema, ty: TypeId, branch: Option<u16>) -> Option<&str> {
+fn branch_name(schema: &Schema, ty: TypeId, branch: Option<u16>) -> Option<Arc<str>> {
     let plan = schema.ty(ty);
     match branch {
-        Some(index) => plan.field(index).map(|f| &*f.name),
-        None => plan.oneofs.is_empty().then(|| plan.short_name()),
+        Some(index) => plan.field(index).map(|f| f.name.clone()),
+        None => plan.oneofs.is_empty().then(|| plan.short_name().into()),
     }
 }
 
 /// What a message is called by the branch that is set in it.
-fn kind<'b>(config: &Config, ty: TypeId, branch: &'b str) -> Cow<'b, str> {
-    match branch {
+fn kind(config: &Config, ty: TypeId, branch: Arc<str>) -> Arc<str> {
+    match &*branch {
         // Kinds of frames that are no messages: a branch of that name carries its oneof's.
         "end_stream" | "trailers" | "error" => {
             let oneof = config.schema.ty(ty).oneofs.first().map_or("", |o| &o.name);
             format!("{oneof}.{branch}").into()
         }
-        branch => branch.into(),
+        _ => branch,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::source::Record;
 use crate::transport::{self, Transport};
 
 use super::Config;
-use super::logged::LoggedCalls;
+use super::logged::{LoggedCalls, LoggedFrame};
 use super::named::{self, Named};
 
 /// The rooms of one capture.
@@ -93,8 +93,9 @@ impl Feed {
             }
             Record::Logged(logged) => {
                 let timed = !logged.shared_time;
-                let frames = self.logged.frames(config, logged, &mut || self.exchanges.take_number());
-                out.extend(frames.into_iter().map(|f| Fed::Frame(f.frame, f.ids, timed)));
+                let next_call = &mut || self.exchanges.take_number();
+                let give = &mut |f: LoggedFrame| out.push(Fed::Frame(f.frame, f.ids, timed));
+                self.logged.frames(config, logged, next_call, give);
             }
             Record::Finding(finding) => cx.find(finding),
         }

@@ -78,7 +78,7 @@ impl<'a> Seen<'a> {
             Meta::Kind => text(decoded.kind.as_deref()),
             Meta::MessageType => text(decoded.message_type.as_deref()),
             Meta::CarrierType => text(decoded.carrier.as_ref().map(|c| &*c.message_type)),
-            Meta::CarrierField => text(decoded.carrier.as_ref().map(|c| c.field.as_str())),
+            Meta::CarrierField => text(decoded.carrier.as_ref().map(|c| &*c.field)),
             Meta::CarrierEncoding => text(decoded.carrier.as_ref().map(|c| c.encoding)),
             Meta::HttpVersion => text(self.head().map(|h| h.version)),
             Meta::HttpMethod | Meta::HttpHost | Meta::HttpPath => {
@@ -162,15 +162,17 @@ impl<'a> Seen<'a> {
 
     fn carrier(&self, name: Option<&str>, visit: &mut dyn FnMut(Value<'_>) -> bool) {
         let Some(carrier) = &self.decoded.carrier else { return };
-        for (key, value) in carrier.members.iter().filter(|(key, _)| name.is_none_or(|n| key == n)) {
-            let go = match serde_json::from_slice(value) {
-                Ok(Json::String(text)) => visit(Value::Text(&text)),
-                Ok(Json::Number(n)) => n
+        let object = [b"{", &*carrier.members, b"}"].concat();
+        let Ok(members) = serde_json::from_slice::<serde_json::Map<String, Json>>(&object) else { return };
+        for (key, value) in members.iter().filter(|(key, _)| name.is_none_or(|n| *key == n)) {
+            let go = match value {
+                Json::String(text) => visit(Value::Text(text)),
+                Json::Number(n) => n
                     .as_i64()
                     .map(i128::from)
                     .or(n.as_u64().map(i128::from))
                     .is_none_or(|n| visit(Value::Int(n))),
-                Ok(Json::Bool(b)) => visit(Value::Bool(b)),
+                Json::Bool(b) => visit(Value::Bool(*b)),
                 _ => visit(Value::Text(key)),
             };
             if !go {

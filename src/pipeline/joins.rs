@@ -1,16 +1,20 @@
 //! Calls that share an id: which ids a frame has from its call, and what a carried message is.
 //! Never renders; looks only into the messages whose type can name a call.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
+use crate::base::numbers::NumberMap;
 use crate::message::{self, Tree};
 use crate::pdu::{Frame, Lane, Side};
 use crate::schema::TypeId;
 use crate::view::IdValue;
 
 use super::Config;
-use super::decode::{carried_bytes, ids_of};
+use super::decode::{carried_bytes, counts_absent, ids_of, owned};
 
 /// An id in its namespace.
 pub type Id = (u16, IdValue);
@@ -28,8 +32,9 @@ pub struct Joined {
 /// Messages of a call that are looked into for an id that spreads, at most.
 const LOOKS: u8 = 8;
 
-#[derive(Default)]
+/// What calls of one id have in common.
 struct Channel {
+    id: Id,
     /// By tunnel: what its sibling says is inside.
     inner: HashMap<u16, TypeId>,
     /// Ids that hold for all of it.
@@ -37,17 +42,27 @@ struct Channel {
     looks: u8,
 }
 
+/// Places of channels in [`Joins::channels`].
+type Places = SmallVec<[u32; 2]>;
+
 /// The state of a run.
 #[derive(Default)]
 pub struct Joins {
-    calls: HashMap<u64, Vec<Id>>,
+    /// The channels of a call.
+    calls: NumberMap<u64, Places>,
     /// The calls in the order they came: the oldest is forgotten first.
     order: VecDeque<u64>,
-    channels: HashMap<Id, Channel>,
+    channels: Vec<Channel>,
+    /// By id: the place of its channel.
+    places: HashMap<Id, u32>,
+    /// The channel that named a call last: the next call is likely to be of the same.
+    named: Option<u32>,
     /// By type: whether it can hold an id which names a call.
     naming: Vec<bool>,
-    /// The ids that the last frame's call had; `None` since one was added anywhere.
-    last: Option<(u64, Arc<[Id]>)>,
+    /// The ids that the last frame's call had.
+    last: (u64, Arc<[Id]>),
+    /// Whether no id was added anywhere since.
+    is_settled: bool,
     /// The lane of the last frame, whose siblings know what it is.
     told: Option<Arc<Lane>>,
     /// Namespaces that spread.
@@ -82,9 +97,12 @@ impl Joins {
         }
         frame.lane.side == Side::Request
             && !self.spreading.is_empty()
-            && self.calls.get(&frame.lane.call).is_some_and(|ids| {
-                ids.iter().any(|id| self.channels.get(id).is_some_and(|c| self.looks_on(c)))
-            })
+            && self.channels_of(frame.lane.call).any(|channel| self.looks_on(channel))
+    }
+
+    fn channels_of(&self, call: u64) -> impl Iterator<Item = &Channel> {
+        let places = self.calls.get(&call).map_or(&[][..], SmallVec::as_slice);
+        places.iter().filter_map(|place| self.channels.get(*place as usize))
     }
 
     fn looks_on(&self, channel: &Channel) -> bool {
@@ -107,10 +125,9 @@ impl Joins {
             if let Some(namespace) =
                 config.plan.namespaces.iter().position(|n| &*n.key == key || &*n.name == key)
             {
-                let id = (namespace as u16, IdValue::Str(value.clone()));
                 match config.plan.namespaces[namespace].whole_exchange {
-                    true => self.name_call(config, call, id),
-                    false => self.spread(call, id),
+                    true => self.name_call(config, call, namespace as u16, message::IdValue::Text(value)),
+                    false => self.spread(call, (namespace as u16, IdValue::Str(value.clone()))),
                 }
             }
         }
@@ -128,7 +145,7 @@ impl Joins {
             self.tree = tree;
         }
         // Where nothing was added since the frame before, what its lane is has been told.
-        let is_told = self.last.is_some() && self.told.as_ref().is_some_and(|l| Arc::ptr_eq(l, &frame.lane));
+        let is_told = self.is_settled && self.told.as_ref().is_some_and(|l| Arc::ptr_eq(l, &frame.lane));
         if !is_told {
             self.tell_siblings(config, frame);
             self.told = Some(frame.lane.clone());
@@ -144,15 +161,15 @@ impl Joins {
     }
 
     fn ids_of_call(&mut self, call: u64) -> Arc<[Id]> {
-        if let Some((last, ids)) = &self.last
-            && *last == call
-        {
+        let (last, ids) = &self.last;
+        if self.is_settled && *last == call {
             return ids.clone();
         }
-        let own = self.calls.get(&call).map_or(&[][..], Vec::as_slice);
-        let spread = own.iter().filter_map(|id| self.channels.get(id)).flat_map(|channel| &channel.spread);
-        let ids: Arc<[Id]> = own.iter().chain(spread).cloned().collect();
-        self.last = Some((call, ids.clone()));
+        let own = || self.channels_of(call).map(|channel| &channel.id);
+        let all = || own().chain(self.channels_of(call).flat_map(|channel| &channel.spread));
+        // Calls of one channel follow each other, and share them.
+        let ids = if all().eq(ids.iter()) { ids.clone() } else { all().cloned().collect() };
+        (self.last, self.is_settled) = ((call, ids.clone()), true);
         ids
     }
 
@@ -162,42 +179,78 @@ impl Joins {
         {
             for header in &namespace.headers {
                 if let Some(value) = head.headers.get(header).filter(|v| !v.is_empty()) {
-                    self.name_call(config, frame.lane.call, (number as u16, IdValue::Str(value.to_owned())));
+                    self.name_call(config, frame.lane.call, number as u16, message::IdValue::Text(value));
                 }
             }
         }
     }
 
     fn named_by_message(&mut self, config: &Config, call: u64, tree: &Tree, payload: &[u8]) {
-        let mut found = Vec::new();
-        ids_of(config, tree, payload, &mut found);
+        let mut found: SmallVec<[message::Id<'_>; 4]> = SmallVec::new();
+        message::ids(&config.schema, tree, payload, &mut found);
         for id in found {
-            if config.plan.namespaces.get(usize::from(id.0)).is_some_and(|n| n.whole_exchange) {
-                self.name_call(config, call, id);
+            if id.absent && !counts_absent(config, id.namespace) {
+                continue;
+            }
+            if config.plan.namespaces.get(usize::from(id.namespace)).is_some_and(|n| n.whole_exchange) {
+                self.name_call(config, call, id.namespace, id.value);
             }
         }
     }
 
-    fn name_call(&mut self, config: &Config, call: u64, id: Id) {
-        if self.channels.len() >= config.limits.max_channels && !self.channels.contains_key(&id) {
+    fn name_call(&mut self, config: &Config, call: u64, namespace: u16, value: message::IdValue<'_>) {
+        let Some(place) = self.place(config, namespace, value) else {
             self.full.0 = true;
             return;
-        }
-        self.channels.entry(id.clone()).or_default();
-        if !self.calls.contains_key(&call) {
-            self.order.push_back(call);
-            if self.order.len() > config.limits.max_calls
-                && let Some(oldest) = self.order.pop_front()
-            {
-                self.calls.remove(&oldest);
-                self.last = None;
+        };
+        self.named = Some(place);
+        let places = match self.calls.entry(call) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                self.order.push_back(call);
+                new.insert(Places::new())
             }
+        };
+        if !places.contains(&place) && places.len() < 8 {
+            places.push(place);
+            self.is_settled = false;
         }
-        let ids = self.calls.entry(call).or_default();
-        if !ids.contains(&id) && ids.len() < 8 {
-            ids.push(id);
-            self.last = None;
+        if self.order.len() > config.limits.max_calls
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.calls.remove(&oldest);
+            self.is_settled = false;
         }
+    }
+
+    /// The place of an id's channel, made where it is new; `None` where there is no room for it.
+    fn place(&mut self, config: &Config, namespace: u16, value: message::IdValue<'_>) -> Option<u32> {
+        let named = self.named.filter(|place| {
+            let (known, id) = match self.channels.get(*place as usize) {
+                Some(channel) => &channel.id,
+                None => return false,
+            };
+            *known == namespace
+                && match (id, value) {
+                    (IdValue::Str(id), message::IdValue::Text(text)) => id == text,
+                    (IdValue::Uint(id), message::IdValue::Number(number)) => *id == number,
+                    _ => false,
+                }
+        });
+        if named.is_some() {
+            return named;
+        }
+        let id = (namespace, owned(value));
+        if let Some(place) = self.places.get(&id) {
+            return Some(*place);
+        }
+        if self.channels.len() >= config.limits.max_channels {
+            return None;
+        }
+        let place = u32::try_from(self.channels.len()).ok()?;
+        self.places.insert(id.clone(), place);
+        self.channels.push(Channel { id, inner: HashMap::new(), spread: Vec::new(), looks: 0 });
+        Some(place)
     }
 
     /// An id of a namespace that spreads holds for the channels of the call from now on.
@@ -205,11 +258,11 @@ impl Joins {
         if !self.spreading.contains(&id.0) {
             return;
         }
-        for channel in self.calls.get(&call).into_iter().flatten() {
-            if let Some(channel) = self.channels.get_mut(channel)
+        for place in self.calls.get(&call).into_iter().flatten() {
+            if let Some(channel) = self.channels.get_mut(*place as usize)
                 && !channel.spread.iter().any(|(namespace, _)| *namespace == id.0)
             {
-                self.last = None;
+                self.is_settled = false;
                 channel.spread.push(id.clone());
             }
         }
@@ -220,9 +273,10 @@ impl Joins {
         let Some(rpc) = frame.lane.rpc.as_deref() else { return };
         for (number, tunnel) in config.plan.tunnels.iter().enumerate() {
             let Some((_, ty)) = tunnel.siblings.iter().find(|(method, _)| &**method == rpc) else { continue };
-            let ids = self.calls.get(&frame.lane.call).into_iter().flatten();
-            for id in ids.filter(|(namespace, _)| Some(*namespace) == tunnel.namespace) {
-                if let Some(channel) = self.channels.get_mut(id) {
+            for place in self.calls.get(&frame.lane.call).into_iter().flatten() {
+                if let Some(channel) = self.channels.get_mut(*place as usize)
+                    && Some(channel.id.0) == tunnel.namespace
+                {
                     channel.inner.insert(number as u16, *ty);
                 }
             }
@@ -231,11 +285,8 @@ impl Joins {
 
     fn inside(&self, config: &Config, call: u64, number: u16) -> (u16, TypeId, bool) {
         let tunnel = &config.plan.tunnels[usize::from(number)];
-        let ids = self.calls.get(&call).into_iter().flatten();
-        let told = ids
-            .filter(|(namespace, _)| Some(*namespace) == tunnel.namespace)
-            .find_map(|id| self.channels.get(id)?.inner.get(&number));
-        match told {
+        let joined = self.channels_of(call).filter(|channel| Some(channel.id.0) == tunnel.namespace);
+        match joined.into_iter().find_map(|channel| channel.inner.get(&number)) {
             Some(ty) => (number, *ty, false),
             None => (number, tunnel.inner, true),
         }
@@ -243,8 +294,7 @@ impl Joins {
 
     /// Looks into a carried message for an id that spreads.
     fn look_inside(&mut self, config: &Config, call: u64, number: u16, tree: &mut Tree, payload: &[u8]) {
-        let ids = self.calls.get(&call).into_iter().flatten();
-        if !ids.into_iter().any(|id| self.channels.get(id).is_some_and(|c| self.looks_on(c))) {
+        if !self.channels_of(call).any(|channel| self.looks_on(channel)) {
             return;
         }
         let tunnel = &config.plan.tunnels[usize::from(number)];
@@ -259,9 +309,8 @@ impl Joins {
     fn look(&mut self, config: &Config, call: u64, tree: &Tree, payload: &[u8]) {
         let mut found = Vec::new();
         ids_of(config, tree, payload, &mut found);
-        let own: Vec<Id> = self.calls.get(&call).into_iter().flatten().cloned().collect();
-        for id in &own {
-            if let Some(channel) = self.channels.get_mut(id) {
+        for place in self.calls.get(&call).into_iter().flatten() {
+            if let Some(channel) = self.channels.get_mut(*place as usize) {
                 channel.looks = channel.looks.saturating_add(1);
             }
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use smallvec::SmallVec;
 
 use crate::pdu::{Codec, Frame, Lane, Protocol, Role, Side};
 use crate::schema::{Kind, TypeId};
@@ -19,10 +20,10 @@ pub struct LoggedCalls {
     /// By connection, stream, RPC and ids: call number; by side: frames so far and body offset.
     calls: HashMap<CallKey, (u64, [(u32, u64); 2])>,
     /// By type: the only RPC that takes its messages.
-    takers: HashMap<TypeId, Option<Box<str>>>,
+    takers: HashMap<TypeId, Option<Arc<str>>>,
 }
 
-type CallKey = (Option<u32>, Option<u32>, Option<String>, Vec<(String, String)>);
+type CallKey = (Option<u32>, Option<u32>, Option<Arc<str>>, Vec<(String, String)>);
 
 /// A frame of a log and the ids that the log gives beside it.
 pub struct LoggedFrame {
@@ -33,18 +34,18 @@ pub struct LoggedFrame {
 }
 
 impl LoggedCalls {
-    /// The frames of a record, none where it holds no message. `next_call` gives a new call its number.
+    /// Gives the frames of a record to `out`, none where it holds no message. `next_call` gives a new call its number.
     pub fn frames(
         &mut self,
         config: &Config,
-        logged: Logged,
+        mut logged: Logged,
         next_call: &mut dyn FnMut() -> u64,
-    ) -> Vec<LoggedFrame> {
-        let mut logged = logged;
+        out: &mut dyn FnMut(LoggedFrame),
+    ) {
         match std::mem::take(&mut logged.body) {
-            LoggedBody::None => Vec::new(),
-            LoggedBody::Named(members) => self.named(config, &logged, members, next_call),
-            body => self.one(config, logged, body, next_call).into_iter().collect(),
+            LoggedBody::None => {}
+            LoggedBody::Named(members) => self.named(config, logged, members, next_call, out),
+            body => self.one(config, logged, body, next_call).into_iter().for_each(out),
         }
     }
 
@@ -52,35 +53,34 @@ impl LoggedCalls {
     fn named(
         &mut self,
         config: &Config,
-        logged: &Logged,
+        logged: Logged,
         members: Vec<(String, String)>,
         next_call: &mut dyn FnMut() -> u64,
-    ) -> Vec<LoggedFrame> {
+        out: &mut dyn FnMut(LoggedFrame),
+    ) {
         let known = |(name, json): (String, String)| Some((config.schema.type_by_snake_name(&name)?, json));
-        let mut known: Vec<(TypeId, String)> = members.into_iter().filter_map(known).collect();
+        let mut known: SmallVec<[(TypeId, String); 4]> = members.into_iter().filter_map(known).collect();
         if known.iter().any(|(ty, _)| config.plan.tunnel(*ty).is_some()) {
             known.retain(|(ty, _)| config.plan.tunnel(*ty).is_some());
         }
-        let mut out = Vec::new();
         for (ty, json) in known {
             let mut one = logged.clone();
-            one.message_type = Some(config.schema.ty(ty).name.to_string());
+            one.message_type = Some(config.schema.ty(ty).name.clone());
             if let (None, Some(rpc)) = (&one.rpc, self.only_taker(config, ty)) {
-                one.rpc = Some(rpc.into());
+                one.rpc = Some(rpc.clone());
                 one.side = one.side.or(Some(Side::Request));
             }
-            out.extend(self.one(config, one, LoggedBody::Json(json), next_call));
+            self.one(config, one, LoggedBody::Json(json), next_call).into_iter().for_each(&mut *out);
         }
-        out
     }
 
     /// The RPC that takes messages of a type, where it is the only one.
-    fn only_taker(&mut self, config: &Config, ty: TypeId) -> Option<&str> {
+    fn only_taker(&mut self, config: &Config, ty: TypeId) -> Option<&Arc<str>> {
         let taker = self.takers.entry(ty).or_insert_with(|| {
             let mut takers = config.schema.methods().iter().filter(|m| m.input == ty);
             takers.next().filter(|_| takers.next().is_none()).map(|method| method.name.clone())
         });
-        taker.as_deref()
+        taker.as_ref()
     }
 
     fn one(
@@ -103,19 +103,29 @@ impl LoggedCalls {
         // A unary call is one message each way: two records of one side are two calls.
         let unary = method.is_some_and(|m| !m.client_streaming && !m.server_streaming);
         let key = (logged.conn.as_ref().map(|c| c.id), logged.stream, logged.rpc.clone(), logged.ids.clone());
-        let entry = self.calls.get(&key).copied().filter(|(_, sides)| !(unary && sides[side as usize].0 > 0));
-        let (call, mut sides) = entry.unwrap_or_else(|| (next_call(), [(0, 0); 2]));
-        let (index, offset) = sides[side as usize];
         let length = logged.length.unwrap_or(payload.len() as u64);
-        sides[side as usize] = (index.saturating_add(1), offset.saturating_add(length).saturating_add(5));
+        let next = |(index, offset): (u32, u64)| {
+            (index.saturating_add(1), offset.saturating_add(length).saturating_add(5))
+        };
         let full = self.calls.len() >= config.limits.max_calls;
-        match self.calls.get_mut(&key) {
-            Some(known) => *known = (call, sides),
-            None if full => {}
-            None => {
-                self.calls.insert(key, (call, sides));
+        let (call, (index, offset)) = match self.calls.get_mut(&key) {
+            Some((call, sides)) => {
+                if unary && sides[side as usize].0 > 0 {
+                    (*call, *sides) = (next_call(), [(0, 0); 2]);
+                }
+                let place = sides[side as usize];
+                sides[side as usize] = next(place);
+                (*call, place)
             }
-        }
+            None => {
+                let (call, mut sides) = (next_call(), [(0, 0); 2]);
+                sides[side as usize] = next((0, 0));
+                if !full {
+                    self.calls.insert(key, (call, sides));
+                }
+                (call, (0, 0))
+            }
+        };
         let flags = logged.flags;
         let ends = logged.end_stream || flags.is_some_and(|f| f & 0x02 != 0);
         let lane = Lane {
@@ -123,11 +133,11 @@ impl LoggedCalls {
             conn: logged.conn,
             stream: logged.stream,
             side,
-            rpc: logged.rpc.map(Arc::from),
+            rpc: logged.rpc,
             protocol: if flags.is_some() { Protocol::ConnectStream } else { Protocol::Bare },
             codec: if decoded { Codec::Json } else { Codec::Proto },
             encoding: logged.encoding,
-            message_type: logged.message_type.filter(|_| ty.is_some()).map(Arc::from),
+            message_type: logged.message_type.filter(|_| ty.is_some()),
             request: logged.headers.clone().filter(|_| side == Side::Request),
             response: logged.headers.filter(|_| side == Side::Response),
         };

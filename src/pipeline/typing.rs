@@ -31,7 +31,7 @@ pub struct Typer {
     /// By call: the methods that still fit all that was seen.
     open: HashMap<u64, Vec<u32>>,
     /// How often each method was named or found, to choose between equals.
-    seen: HashMap<Box<str>, u32>,
+    seen: HashMap<Arc<str>, u32>,
     /// The lane that came last, with the type that it names itself.
     last: Option<(Arc<Lane>, Option<TypeId>)>,
 }
@@ -101,7 +101,7 @@ impl Typer {
     /// What trial found the call to be.
     fn found(&self, config: &Config, lane: &Lane) -> Option<Arc<str>> {
         let first = self.open.get(&lane.call).filter(|_| lane.rpc.is_none())?.first()?;
-        config.schema.methods().get(*first as usize).map(|method| Arc::from(&*method.name))
+        config.schema.methods().get(*first as usize).map(|method| method.name.clone())
     }
 
     /// Tries the methods of the schema: one whose type decodes the payload without damage and without
@@ -152,7 +152,7 @@ impl Typer {
             format!("the call's path is not in the capture: taken as {}, whose type fits", method.name);
         Typed {
             ty: Some(side_type(method, lane.side)),
-            rpc: Some(Arc::from(&*method.name)),
+            rpc: Some(method.name.clone()),
             finding: Some(Finding::new(Code::ProtoAmbiguous, text)),
         }
     }

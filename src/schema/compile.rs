@@ -74,7 +74,7 @@ pub(super) fn methods(schema: &Schema) -> Result<Methods, Error> {
             let name: Arc<str> = [service.name, "/", method.name].concat().into();
             out.by_name.insert(name.clone(), out.all.len() as u32);
             out.all.push(Method {
-                name: (*name).into(),
+                name,
                 input,
                 output,
                 client_streaming: method.client_streaming,

@@ -323,7 +323,7 @@ impl Annotations {
 impl TypePlan {
     fn empty() -> Self {
         Self {
-            name: Box::default(),
+            name: Arc::default(),
             fields: Vec::new(),
             oneofs: Vec::new(),
             known: None,

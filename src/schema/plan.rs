@@ -1,6 +1,8 @@
 //! The compiled tables: one plan a type, one a field; everything by number.
 //! Never holds a descriptor: what is not needed to decode or print is gone.
 
+use std::sync::Arc;
+
 /// A message type of a [`Schema`](super::Schema).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TypeId(pub u32);
@@ -193,8 +195,8 @@ pub enum Inner {
 pub struct FieldPlan {
     /// The field number.
     pub number: u32,
-    /// The name in the .proto; `[full.name]` for an extension.
-    pub name: Box<str>,
+    /// The name in the .proto; `[full.name]` for an extension. Records share it, as they do names of types and RPCs.
+    pub name: Arc<str>,
     /// The ProtoJSON name; `[full.name]` for an extension.
     pub json_name: Box<str>,
     /// What it holds.
@@ -259,7 +261,7 @@ pub enum WellKnown {
 #[derive(Clone, PartialEq, Debug)]
 pub struct TypePlan {
     /// The full name, without a leading dot.
-    pub name: Box<str>,
+    pub name: Arc<str>,
     /// Its fields and known extensions, by number.
     pub fields: Vec<FieldPlan>,
     /// Its oneofs, in the order of the .proto.
@@ -357,7 +359,7 @@ impl EnumPlan {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Method {
     /// `package.Service/Method`.
-    pub name: Box<str>,
+    pub name: Arc<str>,
     /// What the client sends.
     pub input: TypeId,
     /// What the server sends.

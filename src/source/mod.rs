@@ -79,11 +79,11 @@ pub struct Logged {
     /// Where the record begins in the file, in bytes.
     pub at: Option<u64>,
     /// `package.Service/Method`.
-    pub rpc: Option<String>,
+    pub rpc: Option<Arc<str>>,
     /// Whose message it is.
     pub side: Option<Side>,
     /// The full name of the message's type.
-    pub message_type: Option<String>,
+    pub message_type: Option<Arc<str>>,
     /// The flags byte of its envelope.
     pub flags: Option<u8>,
     /// The length of its payload on the wire in bytes; more than `body` holds where the log cut it.

@@ -85,25 +85,25 @@ pub(super) fn members(item: &Item<'_>, with_message: bool, out: &mut Vec<u8>) {
     push_bool(out, frame.compressed);
     out.extend_from_slice(b",\"endStream\":");
     push_bool(out, matches!(frame.role, Role::EndStream));
-    push_key(out, "ids");
+    out.extend_from_slice(b",\"ids\":");
     push_ids(out, &item.decoded.ids);
     if let Some(carrier) = &item.decoded.carrier {
-        push_key(out, "carrier");
+        out.extend_from_slice(b",\"carrier\":");
         push_carrier(out, carrier);
     }
     let head = if lane.side == Side::Request { &lane.request } else { &lane.response };
     if let (0, Some(head)) = (frame.index, head) {
-        push_key(out, "http");
+        out.extend_from_slice(b",\"http\":");
         push_http(out, head, item.hides());
     }
     if with_message {
-        push_key(out, "message");
+        out.extend_from_slice(b",\"message\":");
         match item.decoded.message.as_slice() {
             b"" => out.extend_from_slice(b"null"),
             message => out.extend_from_slice(message),
         }
     }
-    push_key(out, "findings");
+    out.extend_from_slice(b",\"findings\":");
     push_list(out, &item.decoded.findings, push_finding);
 }
 
@@ -131,16 +131,15 @@ pub(super) fn push_id(out: &mut Vec<u8>, value: &IdValue) {
 }
 
 fn push_carrier(out: &mut Vec<u8>, carrier: &Carrier) {
-    out.push(b'{');
-    push_key(out, "messageType");
+    out.extend_from_slice(b"{\"messageType\":");
     push_string(out, &carrier.message_type);
-    push_key(out, "field");
+    out.extend_from_slice(b",\"field\":");
     push_string(out, &carrier.field);
-    push_key(out, "encoding");
+    out.extend_from_slice(b",\"encoding\":");
     push_string(out, carrier.encoding);
-    for (name, value) in &carrier.members {
-        push_key(out, name);
-        out.extend_from_slice(value);
+    if !carrier.members.is_empty() {
+        out.push(b',');
+        out.extend_from_slice(&carrier.members);
     }
     if carrier.assumed {
         push_key(out, "assumed");

@@ -28,11 +28,11 @@ pub struct Carrier {
     /// Full name of the outer message's type.
     pub message_type: Arc<str>,
     /// The field that held the payload.
-    pub field: String,
+    pub field: Arc<str>,
     /// `hex` or `bytes`.
     pub encoding: &'static str,
-    /// The outer message's own scalar fields that its rule names (order, id), as JSON values.
-    pub members: Vec<(String, Vec<u8>)>,
+    /// The outer message's own scalar fields that its rule names (order, id), as members of a JSON object.
+    pub members: Vec<u8>,
     /// Whether the inner type is the rule's default, since no sibling stream was seen yet.
     pub assumed: bool,
 }
@@ -46,7 +46,7 @@ pub struct Decoded {
     /// The type of `payload`, where one is known.
     pub ty: Option<TypeId>,
     /// The branch set in the root message's oneof; what `decode` calls its kind.
-    pub kind: Option<String>,
+    pub kind: Option<Arc<str>>,
     /// Full name of the message type.
     pub message_type: Option<Arc<str>>,
     /// The message as JSON text.

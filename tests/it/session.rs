@@ -99,7 +99,10 @@ fn digest_of(config: &Config, item: &Item<'_>, job: &Job) -> Digest {
         }
     };
     if let (Some((tunnel, ..)), Some(carrier)) = (job.joined.inner, &decoded.carrier) {
-        let order = carrier.members.first().and_then(|(_, v)| std::str::from_utf8(v).ok()?.parse().ok());
+        // The first of them is the order.
+        let members = std::str::from_utf8(&carrier.members).unwrap_or_default();
+        let first = members.split_once(':').and_then(|(_, value)| value.split(',').next());
+        let order = first.and_then(|value| value.parse().ok());
         out.carried = Some(Carried { tunnel, order, last: false });
     }
     out

@@ -281,7 +281,7 @@ impl Sink for Counts<'_> {
             self.compressed_wire += job.length;
             self.compressed_inflated += decoded;
         }
-        let kind = frame.decoded.kind.clone().unwrap_or_else(|| "-".to_owned());
+        let kind = frame.decoded.kind.as_deref().unwrap_or("-").to_owned();
         let entry = self.kinds.entry((job.lane.side.name().to_owned(), kind)).or_default();
         entry.frames += 1;
         entry.bytes += job.length;

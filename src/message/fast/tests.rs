@@ -62,7 +62,7 @@ fn tolerant(
     let mut found: Vec<Id<'_>> = Vec::new();
     ids(schema, &tree, payload, &mut found);
     let found = found.iter().map(|i| (i.namespace, said(i.value), i.absent)).collect();
-    let kind = kind(schema, &tree).map(str::to_owned);
+    let kind = kind(schema, &tree).map(|kind| kind.to_string());
     (String::from_utf8(out).unwrap(), kind, found, !findings.is_empty())
 }
 

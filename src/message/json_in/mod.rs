@@ -5,7 +5,10 @@ mod parse;
 mod scalar;
 mod wkt;
 
+use std::borrow::Cow;
+
 use base64_simd as b64;
+use smallvec::SmallVec;
 
 use crate::base::text::{nearest, place};
 use crate::schema::{Cardinality, FieldPlan, Kind, Schema, TypeId};
@@ -52,27 +55,33 @@ pub fn encode(
     options: JsonInOptions,
     out: &mut Vec<u8>,
 ) -> Vec<JsonError> {
-    let mut encoder = Encoder { schema, options, path: Vec::new(), errors: Vec::new() };
-    match parse::parse(text, MAX_DEPTH) {
-        Ok(node) => encoder.message(ty, &node, out),
-        Err(e) => encoder.errors.push(JsonError { at: e.at, path: String::new(), text: e.text }),
-    }
+    let node = match parse::parse(text, MAX_DEPTH) {
+        Ok(node) => node,
+        Err(e) => return vec![JsonError { at: e.at, path: String::new(), text: e.text }],
+    };
+    let mut encoder = Encoder { schema, options, path: SmallVec::new(), errors: Vec::new() };
+    encoder.message(ty, &node, out);
     encoder.errors
 }
 
-enum Step {
-    Member(String),
+/// The members of an object, in order.
+type Members<'t> = [(Cow<'t, str>, Node<'t>)];
+
+/// A step of a path; it is written out only where something does not fit.
+enum Step<'t> {
+    Member(&'t str),
+    Key(&'t str),
     Index(usize),
 }
 
-struct Encoder<'s> {
+struct Encoder<'s, 't> {
     schema: &'s Schema,
     options: JsonInOptions,
-    path: Vec<Step>,
+    path: SmallVec<[Step<'t>; 8]>,
     errors: Vec<JsonError>,
 }
 
-impl Encoder<'_> {
+impl<'t> Encoder<'_, 't> {
     fn fail(&mut self, at: usize, text: impl Into<String>) {
         let mut path = String::new();
         for step in &self.path {
@@ -83,20 +92,24 @@ impl Encoder<'_> {
                     }
                     path.push_str(name);
                 }
+                Step::Key(key) => {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    path.push_str(&format!("{dot}[{key}]"));
+                }
                 Step::Index(index) => path.push_str(&format!("[{index}]")),
             }
         }
         self.errors.push(JsonError { at, path, text: text.into() });
     }
 
-    fn inside(&mut self, step: Step, work: impl FnOnce(&mut Self)) {
+    fn inside(&mut self, step: Step<'t>, work: impl FnOnce(&mut Self)) {
         self.path.push(step);
         work(self);
         self.path.pop();
     }
 
     /// Writes the content of a message, without tag and length.
-    fn message(&mut self, ty: TypeId, node: &Node<'_>, out: &mut Vec<u8>) {
+    fn message(&mut self, ty: TypeId, node: &'t Node<'t>, out: &mut Vec<u8>) {
         let schema = self.schema;
         if let Some(known) = schema.ty(ty).known {
             return self.well_known(known, ty, node, out);
@@ -111,27 +124,21 @@ impl Encoder<'_> {
     }
 
     /// Writes the members of a message but those in `skip`.
-    fn members(
-        &mut self,
-        ty: TypeId,
-        members: &[(std::borrow::Cow<'_, str>, Node<'_>)],
-        skip: &[&str],
-        out: &mut Vec<u8>,
-    ) {
+    fn members(&mut self, ty: TypeId, members: &'t Members<'t>, skip: &[&str], out: &mut Vec<u8>) {
         let schema = self.schema;
         let plan = schema.ty(ty);
-        let mut seen: Vec<u16> = Vec::new();
-        let mut branches: Vec<u16> = Vec::new();
+        let mut seen: SmallVec<[u16; 16]> = SmallVec::new();
+        let mut branches: SmallVec<[u16; 4]> = SmallVec::new();
         for (name, node) in members {
             if skip.contains(&&**name) {
                 continue;
             }
             if name == "$unknown" {
-                self.inside(Step::Member(name.clone().into_owned()), |e| e.unknown(node, out, 0));
+                self.inside(Step::Member(name), |e| e.unknown(node, out, 0));
                 continue;
             }
             if name == "$rest" {
-                self.inside(Step::Member(name.clone().into_owned()), |e| e.rest(node, out));
+                self.inside(Step::Member(name), |e| e.rest(node, out));
                 continue;
             }
             let Some(index) = plan.field_by_json_name(name).or_else(|| plan.field_by_name(name)) else {
@@ -146,7 +153,7 @@ impl Encoder<'_> {
                 continue;
             };
             let Some(field) = plan.field(index) else { continue };
-            self.inside(Step::Member(name.clone().into_owned()), |e| {
+            self.inside(Step::Member(name), |e| {
                 if seen.contains(&index) {
                     return e.fail(node.at, "the field is given twice");
                 }
@@ -175,7 +182,7 @@ impl Encoder<'_> {
         }
     }
 
-    fn field(&mut self, field: &FieldPlan, node: &Node<'_>, out: &mut Vec<u8>) {
+    fn field(&mut self, field: &FieldPlan, node: &'t Node<'t>, out: &mut Vec<u8>) {
         match field.cardinality {
             Cardinality::Singular => self.single(field, field.number, node, out),
             Cardinality::Repeated => {
@@ -207,7 +214,7 @@ impl Encoder<'_> {
         }
     }
 
-    fn map(&mut self, field: &FieldPlan, node: &Node<'_>, out: &mut Vec<u8>) {
+    fn map(&mut self, field: &FieldPlan, node: &'t Node<'t>, out: &mut Vec<u8>) {
         let schema = self.schema;
         let Json::Object(members) = &node.value else {
             return self.fail(node.at, format!("expected an object for a map, found {}", node.value.name()));
@@ -216,7 +223,7 @@ impl Encoder<'_> {
         let part = |number| entry.index_of(number).and_then(|i| entry.field(i));
         let (Some(key), Some(value)) = (part(1), part(2)) else { return };
         for (name, item) in members {
-            self.inside(Step::Member(format!("[{name}]")), |e| {
+            self.inside(Step::Key(name), |e| {
                 let start = out.len();
                 let ok = e.map_key(key.kind, name, item.at, out);
                 if matches!(item.value, Json::Null) && !e.takes_null(value) {
@@ -234,7 +241,7 @@ impl Encoder<'_> {
     }
 
     /// Writes one value with its tag; nothing where it does not fit.
-    fn single(&mut self, field: &FieldPlan, number: u32, node: &Node<'_>, out: &mut Vec<u8>) {
+    fn single(&mut self, field: &FieldPlan, number: u32, node: &'t Node<'t>, out: &mut Vec<u8>) {
         let start = out.len();
         match field.kind {
             Kind::Message(ty) if field.delimited => {
@@ -256,8 +263,8 @@ impl Encoder<'_> {
     }
 
     /// Reads `$rest`: the bytes of a message from where it breaks.
-    fn rest(&mut self, node: &Node<'_>, out: &mut Vec<u8>) {
-        let bytes = |node: &Node<'_>| match &node.value {
+    fn rest(&mut self, node: &'t Node<'t>, out: &mut Vec<u8>) {
+        let bytes = |node: &'t Node<'t>| match &node.value {
             Json::String(text) => b64::STANDARD.decode_to_vec(text.as_bytes()).ok(),
             _ => None,
         };
@@ -272,7 +279,7 @@ impl Encoder<'_> {
     }
 
     /// Reads `$unknown` as the JSON writer prints it.
-    fn unknown(&mut self, node: &Node<'_>, out: &mut Vec<u8>, depth: usize) {
+    fn unknown(&mut self, node: &'t Node<'t>, out: &mut Vec<u8>, depth: usize) {
         let Json::Array(items) = &node.value else {
             return self.fail(node.at, "expected an array of unknown fields");
         };
@@ -285,7 +292,7 @@ impl Encoder<'_> {
         }
     }
 
-    fn unknown_field(&mut self, item: &Node<'_>, out: &mut Vec<u8>, depth: usize) -> Option<()> {
+    fn unknown_field(&mut self, item: &'t Node<'t>, out: &mut Vec<u8>, depth: usize) -> Option<()> {
         let Json::Object(members) = &item.value else { return None };
         let member = |name: &str| members.iter().find(|(n, _)| n == name).map(|(_, node)| node);
         let Json::Number(number) = &member("number")?.value else { return None };

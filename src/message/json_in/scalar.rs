@@ -7,7 +7,7 @@ use crate::schema::Kind;
 use super::parse::{Json, Node};
 use super::{Encoder, b64, push_tag, push_varint, wire_type};
 
-impl Encoder<'_> {
+impl Encoder<'_, '_> {
     /// Writes a scalar without its tag; false where it does not fit.
     pub(super) fn scalar(&mut self, kind: Kind, node: &Node<'_>, out: &mut Vec<u8>) -> bool {
         match (kind, &node.value) {

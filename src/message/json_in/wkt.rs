@@ -5,15 +5,15 @@ use crate::base::text::clean;
 use crate::schema::{Kind, TypeId, WellKnown};
 
 use super::parse::{Json, Node};
-use super::{Encoder, prefix_length, push_tag, push_varint};
+use super::{Encoder, Members, prefix_length, push_tag, push_varint};
 
 /// Largest Duration in seconds: 10,000 years of 365.25 days.
 const MAX_DURATION: i64 = 315_576_000_000;
 /// 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z in seconds since 1970.
 const TIMESTAMPS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
-impl Encoder<'_> {
-    pub(super) fn well_known(&mut self, known: WellKnown, ty: TypeId, node: &Node<'_>, out: &mut Vec<u8>) {
+impl<'t> Encoder<'_, 't> {
+    pub(super) fn well_known(&mut self, known: WellKnown, ty: TypeId, node: &'t Node<'t>, out: &mut Vec<u8>) {
         match (known, &node.value) {
             (WellKnown::Empty, Json::Object(members)) => self.members(ty, members, &[], out),
             (WellKnown::Any, Json::Object(members)) => self.any(members, node, out),
@@ -51,7 +51,7 @@ impl Encoder<'_> {
         }
     }
 
-    fn any(&mut self, members: &[(std::borrow::Cow<'_, str>, Node<'_>)], node: &Node<'_>, out: &mut Vec<u8>) {
+    fn any(&mut self, members: &'t Members<'t>, node: &'t Node<'t>, out: &mut Vec<u8>) {
         let tagged = members.iter().find(|(name, _)| name == "@type").map(|(_, n)| &n.value);
         let Some(Json::String(url)) = tagged else {
             if !members.is_empty() {
@@ -89,13 +89,13 @@ impl Encoder<'_> {
         }
     }
 
-    fn well_known_inside(&mut self, ty: TypeId, node: &Node<'_>, out: &mut Vec<u8>) {
+    fn well_known_inside(&mut self, ty: TypeId, node: &'t Node<'t>, out: &mut Vec<u8>) {
         if let Some(known) = self.schema.ty(ty).known {
             self.well_known(known, ty, node, out);
         }
     }
 
-    fn field_mask(&mut self, text: &str, node: &Node<'_>, out: &mut Vec<u8>) {
+    fn field_mask(&mut self, text: &str, node: &'t Node<'t>, out: &mut Vec<u8>) {
         for path in text.split(',').filter(|p| !p.is_empty()) {
             if path.contains('_') || !path.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.') {
                 return self
@@ -115,7 +115,7 @@ impl Encoder<'_> {
     }
 
     /// google.protobuf.Struct: `map<string, Value> fields = 1`.
-    fn structure(&mut self, members: &[(std::borrow::Cow<'_, str>, Node<'_>)], out: &mut Vec<u8>) {
+    fn structure(&mut self, members: &'t Members<'t>, out: &mut Vec<u8>) {
         for (i, (name, node)) in members.iter().enumerate() {
             if members.iter().take(i).any(|(n, _)| n == name) {
                 self.fail(node.at, format!("the member '{}' is given twice", clean(name)));
@@ -133,7 +133,7 @@ impl Encoder<'_> {
     }
 
     /// google.protobuf.ListValue: `repeated Value values = 1`.
-    fn list(&mut self, items: &[Node<'_>], out: &mut Vec<u8>) {
+    fn list(&mut self, items: &'t [Node<'t>], out: &mut Vec<u8>) {
         for item in items {
             let start = out.len();
             self.value(item, out);
@@ -142,7 +142,7 @@ impl Encoder<'_> {
     }
 
     /// google.protobuf.Value: null_value 1, number_value 2, string_value 3, bool_value 4, struct_value 5, list_value 6.
-    fn value(&mut self, node: &Node<'_>, out: &mut Vec<u8>) {
+    fn value(&mut self, node: &'t Node<'t>, out: &mut Vec<u8>) {
         match &node.value {
             Json::Null => out.extend_from_slice(&[0x08, 0]),
             Json::Number(_) => {

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::base::text::hex;
 use crate::message::{self, Tree};
 use crate::view::{Decoded, IdValue, Ids};
@@ -62,7 +64,7 @@ fn add(config: &Config, ids: &mut Vec<(Arc<str>, Vec<IdValue>)>, (namespace, val
 
 /// Appends the ids of a message, owned.
 pub fn ids_of(config: &Config, tree: &Tree, payload: &[u8], out: &mut Vec<Id>) {
-    let mut found = Vec::new();
+    let mut found: SmallVec<[message::Id<'_>; 4]> = SmallVec::new();
     message::ids(&config.schema, tree, payload, &mut found);
     for id in found {
         if id.absent && !counts_absent(config, id.namespace) {
@@ -73,11 +75,11 @@ pub fn ids_of(config: &Config, tree: &Tree, payload: &[u8], out: &mut Vec<Id>) {
 }
 
 /// Whether an absent number of a namespace is an id like any other.
-pub(super) fn counts_absent(config: &Config, namespace: u16) -> bool {
+pub fn counts_absent(config: &Config, namespace: u16) -> bool {
     config.plan.namespaces.get(usize::from(namespace)).is_some_and(|n| n.default_zero)
 }
 
-pub(super) fn owned(value: message::IdValue<'_>) -> IdValue {
+pub fn owned(value: message::IdValue<'_>) -> IdValue {
     match value {
         message::IdValue::Text(text) => IdValue::Str(text.to_owned()),
         message::IdValue::Number(number) => IdValue::Uint(number),

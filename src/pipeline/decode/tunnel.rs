@@ -1,22 +1,22 @@
 //! A message carried in a field of another: opened, decoded as what its sibling stream says it is.
 //! Never drops what cannot be opened: the outer message is shown then.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
+use smallvec::SmallVec;
 
-use crate::base::json::push_string;
+use crate::base::json::{push_key, push_number, push_string};
+use crate::base::text::hex;
 use crate::base::{Code, Finding, Severity};
 use crate::dialect::{Payload, PayloadEncoding, Tunnel};
 use crate::message::{self, JsonOptions, Node, NodeKind, Tree};
 use crate::query::Stage;
 use crate::schema::{Kind, TypeId};
 use crate::session::digest;
-use crate::view::{Carrier, Decoded, IdValue};
+use crate::view::{Carrier, Decoded};
 
 use super::super::{Config, Job, filter};
 use super::Worker;
-use super::ids::{counts_absent, owned};
+use super::ids::counts_absent;
 
 impl Worker {
     /// Opens a carried message; false where the outer message is to be shown instead.
@@ -35,9 +35,13 @@ impl Worker {
     ) -> bool {
         let schema = &config.schema;
         let Some(tunnel) = config.plan.tunnels.get(usize::from(number)) else { return false };
-        self.carried = digest::carried(schema, &config.plan, &self.tree);
+        // Only who correlates asks for it, and then there are no tables.
+        self.carried = match self.tables {
+            Some(_) => None,
+            None => digest::carried(schema, &config.plan, &self.tree),
+        };
         let outer = schema.ty(tunnel.carrier);
-        let mut found: Vec<(Payload, Vec<u8>)> = Vec::new();
+        let mut found: SmallVec<[(Payload, Vec<u8>); 2]> = SmallVec::new();
         for payload in &tunnel.payloads {
             match carried_bytes(&self.tree, wire, *payload) {
                 Some(Ok(bytes)) => found.push((*payload, bytes)),
@@ -54,8 +58,8 @@ impl Worker {
         let first = tunnel.payloads.first().map_or(PayloadEncoding::Raw, |p| p.encoding);
         let (used, bytes) = found.first().map_or((None, &[][..]), |(p, b)| (Some(*p), b.as_slice()));
         let mut carrier = Carrier {
-            message_type: Arc::from(&*outer.name),
-            field: used.and_then(|p| outer.field(p.field)).map_or_else(String::new, |f| f.name.to_string()),
+            message_type: outer.name.clone(),
+            field: used.and_then(|p| outer.field(p.field)).map(|f| f.name.clone()).unwrap_or_default(),
             encoding: used.map_or(first, |p| p.encoding).name(),
             members: members(config, &self.tree, wire, tunnel),
             assumed,
@@ -130,12 +134,13 @@ impl Worker {
         let name = outer.and_then(|t| t.field(second.field)).map_or("", |f| &f.name);
         let text = format!("{} and {name} carry different messages; both are shown", carrier.field);
         findings.push(Finding::new(Code::CarrierBothPayloads, text));
-        let mut member = b"{\"field\":".to_vec();
-        push_string(&mut member, name);
-        member.extend_from_slice(b",\"message\":");
-        member.extend_from_slice(&json);
-        member.push(b'}');
-        carrier.members.push(("other".to_owned(), member));
+        let members = &mut carrier.members;
+        push_key(members, "other");
+        members.extend_from_slice(b"{\"field\":");
+        push_string(members, name);
+        members.extend_from_slice(b",\"message\":");
+        members.extend_from_slice(&json);
+        members.push(b'}');
     }
 
     /// The type inside a tunnel: what a sibling says; else the default, or the one sibling type that fits
@@ -198,15 +203,16 @@ fn last(tree: &Tree, field: u16) -> Option<&message::Node> {
     tree.children(Tree::ROOT).filter(|(_, n)| n.field == field).last().map(|(_, n)| n)
 }
 
-/// The outer message's order and joining id, as JSON values.
-fn members(config: &Config, tree: &Tree, wire: &[u8], tunnel: &Tunnel) -> Vec<(String, Vec<u8>)> {
-    let mut out = Vec::new();
+/// The outer message's order and joining id, as members of a JSON object.
+fn members(config: &Config, tree: &Tree, wire: &[u8], tunnel: &Tunnel) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
     let outer = config.schema.ty(tunnel.carrier);
     if let Some((order, field)) = tunnel.order.and_then(|o| Some((o, outer.field(o)?))) {
         let number = last(tree, order).map(|n| n.bits).unwrap_or(0);
-        out.push((field.name.to_string(), (number as i64).to_string().into_bytes()));
+        push_key(&mut out, &field.name);
+        push_number(&mut out, number as i64);
     }
-    let mut ids = Vec::new();
+    let mut ids: SmallVec<[message::Id<'_>; 4]> = SmallVec::new();
     message::ids(&config.schema, tree, wire, &mut ids);
     let joins = |id: &message::Id<'_>| {
         Some(id.namespace) == tunnel.namespace && (!id.absent || counts_absent(config, id.namespace))
@@ -214,12 +220,12 @@ fn members(config: &Config, tree: &Tree, wire: &[u8], tunnel: &Tunnel) -> Vec<(S
     if let Some(id) = ids.into_iter().find(joins)
         && let Some(namespace) = config.plan.namespaces.get(usize::from(id.namespace))
     {
-        let mut text = Vec::new();
-        match owned(id.value) {
-            IdValue::Str(value) => push_string(&mut text, &value),
-            IdValue::Uint(value) => text.extend_from_slice(value.to_string().as_bytes()),
+        push_key(&mut out, &namespace.key);
+        match id.value {
+            message::IdValue::Text(text) => push_string(&mut out, text),
+            message::IdValue::Bytes(bytes) => push_string(&mut out, &hex(bytes)),
+            message::IdValue::Number(number) => push_number(&mut out, number),
         }
-        out.push((namespace.key.to_string(), text));
     }
     out
 }

@@ -1,6 +1,8 @@
 //! Frames that a filter wants: what the frame or the outermost fields tell is not decoded for.
 //! Never lets through what the whole record would not.
 
+use std::sync::Arc;
+
 use crate::message::{self, JsonOptions, fast};
 use crate::pdu::Role;
 use crate::query::{Filter, Stage};
@@ -66,13 +68,8 @@ impl Worker {
     ) -> bool {
         let Some(branch) = self.branch(config, ty, wire) else { return false };
         let mut early = std::mem::take(&mut self.early);
-        let mut text = early.kind.take().unwrap_or_default();
-        early.kind = branch.map(|branch| {
-            text.clear();
-            text.push_str(&kind(config, ty, branch));
-            text
-        });
-        (early.ty, early.message_type) = (Some(ty), Some(self.type_name(config, ty)));
+        early.kind = branch.map(|branch| kind(config, ty, branch));
+        (early.ty, early.message_type) = (Some(ty), Some(config.schema.ty(ty).name.clone()));
         early.wire_length = wire_length;
         let refused = filter::decide(config, filter, job, &early, Stage::Kind) == Some(false);
         self.early = early;
@@ -98,7 +95,7 @@ impl Worker {
     }
 
     /// The branch that is set in a message, where a look at its outermost fields tells.
-    fn branch<'s>(&self, config: &'s Config, ty: TypeId, wire: &[u8]) -> Option<Option<&'s str>> {
+    fn branch(&self, config: &Config, ty: TypeId, wire: &[u8]) -> Option<Option<Arc<str>>> {
         let branch = fast::branch(&config.schema, self.tables.as_deref()?, ty, wire)?;
         Some(branch_name(&config.schema, ty, branch))
     }

@@ -59,7 +59,7 @@ pub(in crate::schema) fn plan(schema: &Schema, ty: TypeId) -> Result<TypePlan, E
         let proto = FieldDescriptorProto::decode(raw).map_err(|e| unreadable(file, e))?;
         let mut field = field(file, &proto, scope, features, schema)?;
         field.name = bracketed(scope, &proto.name).into();
-        field.json_name = field.name.clone();
+        field.json_name = (*field.name).into();
         fields.push(field);
     }
     let plan = TypePlan {

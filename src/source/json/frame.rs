@@ -80,13 +80,13 @@ pub(super) fn logged(m: &Members<'_>) -> Logged {
     let rpc = ["rpc", "procedure", "method", "endpoint", "path", "url"]
         .iter()
         .find_map(|name| m.text(name).and_then(|text| rpc_of(&text)))
-        .or_else(|| Some(format!("{}/{}", m.text("grpc_service")?, m.text("grpc_method")?)));
+        .or_else(|| Some(format!("{}/{}", m.text("grpc_service")?, m.text("grpc_method")?).into()));
     let mut logged = Logged {
         stream,
         time: time(m),
         rpc,
         side: m.text("direction").and_then(|text| side(&text)).or_else(|| implied_side(m)),
-        message_type: m.text("messageType").or_else(|| m.text("message_type")).map(|name| name.into_owned()),
+        message_type: m.text("messageType").or_else(|| m.text("message_type")).map(Into::into),
         flags,
         length: m.size("length"),
         encoding: m.text("encoding").map(|name| name.to_ascii_lowercase()),

@@ -11,7 +11,17 @@ use super::text;
 
 /// The members of an object, in order.
 #[derive(Default)]
-pub(in crate::source) struct Members<'a>(pub Vec<(Cow<'a, str>, &'a str)>);
+pub(in crate::source) struct Members<'a>(pub Vec<(Cow<'a, str>, &'a str)>, Lengths);
+
+/// The lengths that names have, one bit each: shapes ask for many names that are not there.
+#[derive(Clone, Copy, Default)]
+struct Lengths(u64);
+
+impl Lengths {
+    fn bit(name: &str) -> u64 {
+        1 << (name.len() & 63)
+    }
+}
 
 impl<'a> Members<'a> {
     /// Reads an object; `None` where the text is none.
@@ -21,6 +31,9 @@ impl<'a> Members<'a> {
 
     /// The text of a member that is there and not null; the last of its name, as JSON readers do.
     pub(in crate::source) fn get(&self, name: &str) -> Option<&'a str> {
+        if self.1.0 & Lengths::bit(name) == 0 {
+            return None;
+        }
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, raw)| *raw).filter(|raw| *raw != "null")
     }
 
@@ -97,11 +110,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
+                let (mut members, mut lengths) = (Vec::new(), 0);
                 while let Some((Key(key), raw)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+                    lengths |= Lengths::bit(&key);
                     members.push((key, raw.get()));
                 }
-                Ok(Members(members))
+                Ok(Members(members, Lengths(lengths)))
             }
         }
         deserializer.deserialize_map(Object)

@@ -259,13 +259,13 @@ fn side(text: &str) -> Option<Side> {
 }
 
 /// `package.Service/Method` of a path, a URL or such a name itself; `None` where it is no RPC's.
-fn rpc_of(text: &str) -> Option<String> {
+fn rpc_of(text: &str) -> Option<Arc<str>> {
     let (_, _, path) = super::entry::split_url(text.trim());
     let path = path?;
     let path = path.split('?').next()?.trim_matches('/');
     let (head, method) = path.rsplit_once('/')?;
     let service = head.rsplit('/').next()?;
-    (!service.is_empty() && !method.is_empty()).then(|| format!("{service}/{method}"))
+    (!service.is_empty() && !method.is_empty()).then(|| [service, "/", method].concat().into())
 }
 
 /// The ids that a record names: members whose name ends as an id's or an order number's does.

@@ -140,7 +140,7 @@ impl Session {
         sink: &mut Sink<'_>,
     ) -> Outcome {
         let rpc = match (m.text("grpc_service"), m.text("grpc_method")) {
-            (Some(service), Some(method)) => Some(format!("{service}/{method}")),
+            (Some(service), Some(method)) => Some(format!("{service}/{method}").into()),
             _ => m.text("url").and_then(|url| rpc_of(&url)),
         };
         let side = m.text("direction").and_then(|text| side(&text));

@@ -83,7 +83,7 @@ impl Frame {
             call: lane.call,
             rpc: lane.rpc.clone(),
             protocol: lane.protocol,
-            kind: item.decoded.kind.clone(),
+            kind: item.decoded.kind.as_deref().map(str::to_owned),
             message_type: item.decoded.message_type.clone(),
             length: item.decoded.wire_length.unwrap_or(frame.length),
             wire: frame.payload.len() as u64,

@@ -212,7 +212,7 @@ mod tests {
 
     fn check(json: &str, name: &str, says: &str) {
         let decoded =
-            Decoded { kind: Some("it".to_owned()), message: json.as_bytes().to_vec(), ..Decoded::default() };
+            Decoded { kind: Some("it".into()), message: json.as_bytes().to_vec(), ..Decoded::default() };
         let found = label(&Schema::default(), &decoded, 60);
         assert_eq!((&*found.name, &*found.says), (name, says));
     }

@@ -97,7 +97,7 @@ mod tests {
 
     fn check(json: &str, kind: &str, room: usize, expect: &str) {
         let decoded =
-            Decoded { kind: Some(kind.to_owned()), message: json.as_bytes().to_vec(), ..Decoded::default() };
+            Decoded { kind: Some(kind.into()), message: json.as_bytes().to_vec(), ..Decoded::default() };
         assert_eq!(message(&decoded, room), expect);
     }
 

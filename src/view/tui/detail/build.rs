@@ -74,7 +74,7 @@ pub fn build(item: &Item<'_>, facts: &Facts, schema: &Schema, limits: &Limits) -
         lines: Vec::new(),
         tabs: Vec::new(),
         level: 0,
-        carried: item.decoded.carrier.as_ref().map(|c| c.field.as_str()),
+        carried: item.decoded.carrier.as_ref().map(|c| &*c.field),
         carried_at: None,
         has_tree: false,
     };
