@@ -60,7 +60,7 @@ fn is_plain_word(bytes: [u8; 8]) -> bool {
     let word = u64::from_le_bytes(bytes);
     // The highest bit of some byte is set where some byte is less than `limit`, which is at most 0x80.
     let less = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH;
-    let is = |byte: u8| less(word ^ ONES * u64::from(byte), 1);
+    let is = |byte: u8| less(word ^ (ONES * u64::from(byte)), 1);
     (word & HIGH) | less(word, 0x20) | is(0x7f) | is(b'"') | is(b'\\') == 0
 }
 

@@ -47,7 +47,7 @@ impl Worker {
                 Some(Ok(bytes)) => found.push((*payload, bytes)),
                 Some(Err(text)) => {
                     let name = outer.field(payload.field).map_or("", |f| &f.name);
-                    findings.push(Finding::new(Code::CarrierBadEncoding, text).path(&*name));
+                    findings.push(Finding::new(Code::CarrierBadEncoding, text).path(name));
                 }
                 None => {}
             }
