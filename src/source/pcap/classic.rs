@@ -70,9 +70,13 @@ impl Classic {
     }
 
     pub(super) fn step(&mut self, input: &mut Input, bytes: &mut Bytes, out: &mut Vec<PcapItem>) -> Step {
-        if self.lost && !self.seek(input, bytes, false) {
-            // As much again as one look needs: it is done once for many bytes, not for each.
-            return Step::Need(2 * (MAX_SOUGHT + 2 * self.layout.record_header));
+        while self.lost {
+            // A look takes in so many places, and for each of them what it needs behind: the same ones however the
+            // file comes in pieces.
+            if bytes.len() < 2 * self.look() {
+                return Step::Need(2 * self.look());
+            }
+            self.seek(input, bytes, false);
         }
         let Some(linktype) = self.linktype else {
             let Some(mut header) = bytes.get(20..FILE_HEADER) else {
@@ -112,40 +116,48 @@ impl Classic {
         Step::Done
     }
 
-    /// Passes over bytes to a record that can be one and has such a one, or the end of the file, behind it; false where
-    /// there is none yet.
-    fn seek(&mut self, input: &mut Input, bytes: &mut Bytes, ended: bool) -> bool {
-        let header = self.layout.record_header;
-        let end = if ended { bytes.len() } else { bytes.len().saturating_sub(MAX_SOUGHT + 2 * header) };
-        let follows = |at: usize| {
-            let behind = at + header + self.sought(bytes.get(at..)?)?;
-            let rest = bytes.get(behind..)?;
-            let is_end = ended && rest.len() < header;
-            (is_end || self.sought(rest).is_some()).then_some(at)
-        };
-        let found = (0..end).find_map(follows);
-        input.take(bytes, found.unwrap_or(end));
-        self.lost = found.is_none();
-        !self.lost
+    /// How many bytes a record and the header of the next may take, which is how many places one look takes in.
+    fn look(&self) -> usize {
+        MAX_SOUGHT + 2 * self.layout.record_header
     }
 
-    /// The length of the packet behind a record header, where that can be one.
-    fn sought(&self, bytes: &[u8]) -> Option<usize> {
+    /// Looks for a record that can be one and has such a one, or the end of the file, behind it, and passes over bytes to
+    /// there; over all places of the look where there is none.
+    fn seek(&mut self, input: &mut Input, bytes: &mut Bytes, ended: bool) {
+        let header = self.layout.record_header;
+        let end = bytes.len().min(self.look());
+        let follows = |at: usize, near: Option<u32>| {
+            let behind = at + header + self.sought(bytes.get(at..)?, near)?;
+            let rest = bytes.get(behind..)?;
+            let is_end = ended && rest.len() < header;
+            (is_end || self.sought(rest, near).is_some()).then_some(at)
+        };
+        // Headers that were read in the wrong place may have borne each other out: a time is not held against all of them.
+        let found = (0..end)
+            .find_map(|at| follows(at, self.trusted))
+            .or_else(|| (0..end).find_map(|at| follows(at, None)));
+        input.take(bytes, found.unwrap_or(end));
+        self.lost = found.is_none();
+    }
+
+    /// The length of the packet behind a record header, where that can be one, `near` a time if there is one.
+    fn sought(&self, bytes: &[u8], near: Option<u32>) -> Option<usize> {
         let record = self.record(bytes)?;
         let (captured, original) = (record.captured as usize, record.original as usize);
         let most = if self.layout.nanoseconds { 1_000_000_000 } else { 1_000_000 };
-        let near = self.trusted.is_none_or(|then| then.abs_diff(record.seconds) <= MAX_APART);
+        let is_near = near.is_none_or(|then| then.abs_diff(record.seconds) <= MAX_APART);
         let can_be = (1..=MAX_SOUGHT).contains(&captured)
             && (captured..=MAX_SOUGHT).contains(&original)
             && record.fraction < most;
-        (can_be && near).then_some(captured)
+        (can_be && is_near).then_some(captured)
     }
 
     pub(super) fn finish(&mut self, input: &mut Input, mut rest: Bytes, out: &mut Vec<PcapItem>) {
         while self.lost {
-            if !self.seek(input, &mut rest, true) {
+            if rest.is_empty() {
                 return;
             }
+            self.seek(input, &mut rest, true);
             while !self.lost && matches!(self.step(input, &mut rest, out), Step::Done) {}
         }
         let Some(linktype) = self.linktype else {

@@ -186,6 +186,21 @@ fn pcap_goes_on_whatever_time_stands_before_the_damage() {
     assert_eq!(behind.count(), 2, "{shown:#?}");
 }
 
+/// Zeros read as headers of empty packets: two of them say the same time.
+#[test]
+fn pcap_goes_on_behind_headers_that_bear_each_other_out() {
+    let good = pcap(0xa1b2_c3d4, ByteOrder::Little, &[b"abc", b"defg"]);
+    let now = |seconds: u32| [&u32s(ByteOrder::Little, &[seconds, 7, 3, 3])[..], b"abc"].concat();
+    let bad = u32s(ByteOrder::Little, &[0, 0, 0xffff_fff0, 7]);
+    let behind = [now(1_700_000_000), now(1_700_000_001), now(1_700_000_002)].concat();
+    for junk in [0, 100_000, 300_000, 700_000] {
+        let file = [&good[..24], &[0; 64], &bad, &vec![0xff; junk], &behind, &behind].concat();
+        let shown = read(&file, file.len());
+        assert!(shown.len() >= 5 + 3, "{junk}: {shown:#?}");
+        assert_eq!(shown, read(&file, 10_007), "{junk}");
+    }
+}
+
 #[test]
 fn ng_sections_and_interfaces() {
     let (little, big) = (ByteOrder::Little, ByteOrder::Big);
