@@ -259,7 +259,7 @@ pub struct OutputOptions {
     /// Add a hex dump of each payload (decode)
     #[arg(short = 'x')]
     pub hex: bool,
-    /// Add the message tree with field numbers and types (decode)
+    /// Add the message tree with field numbers and types (decode, timeline; in JSON a timeline's frames get `message`)
     #[arg(short = 'V')]
     pub tree: bool,
     /// Colour [default: auto]

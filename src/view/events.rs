@@ -10,10 +10,10 @@ use crate::session::{Blob, Blobs, Event, Id, IdValue, Link, Notice, Outcome, Run
 use super::jsonl::push_id;
 use super::{Item, jsonl};
 
-/// Appends a frame's record without its message: `type` is `frame`.
-pub fn frame(item: &Item<'_>, out: &mut Vec<u8>) {
+/// Appends a frame's record, with or without its message: `type` is `frame`.
+pub fn frame(item: &Item<'_>, message: bool, out: &mut Vec<u8>) {
     begin(out, "frame");
-    jsonl::members(item, false, out);
+    jsonl::members(item, message, out);
     out.extend_from_slice(b"}\n");
 }
 

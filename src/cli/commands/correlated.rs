@@ -15,10 +15,20 @@ use crate::cli::captures::{Captures, Kept};
 use crate::cli::expression::{self, Moment};
 use crate::cli::{setup, terminal};
 
-/// The configuration of a command over runs.
+/// The configuration of a command over runs that prints no messages.
 pub fn config(schema: &SchemaOptions, input: &InputOptions, output: &OutputOptions) -> Result<Config> {
-    if output.tree || output.hex {
-        bail!("-V and -x show single messages, which this command does not print: use `rpcshark decode -V`");
+    if output.tree {
+        bail!("-V shows single messages, which this command does not print: use `rpcshark timeline -V`");
+    }
+    with_messages(schema, input, output)
+}
+
+/// The configuration of a command over runs that prints messages where `-V` asks for them.
+pub fn with_messages(schema: &SchemaOptions, input: &InputOptions, output: &OutputOptions) -> Result<Config> {
+    if output.hex {
+        bail!(
+            "-x shows the bytes of single messages, which this command does not print: use `rpcshark decode -x`"
+        );
     }
     terminal::settle_color(output.color);
     let mut config = setup::config(schema, input, output, Expand::Carrier)?;

@@ -10,8 +10,11 @@ use rpcshark::dialect::Plan;
 use rpcshark::pipeline::{Correlated, Job, Sink};
 use rpcshark::session::{Event, Model, Session};
 use rpcshark::source;
-use rpcshark::view::text::label::{Label, label};
-use rpcshark::view::text::timeline::{self, Entry};
+use rpcshark::view::text::{
+    self,
+    label::{Label, label},
+    timeline::{self, Entry},
+};
 use rpcshark::view::{Item, events};
 
 use crate::cli::args::{Format, Timeline};
@@ -26,6 +29,8 @@ use crate::cli::terminal;
 const MAX_ENTRIES: usize = 1_000_000;
 /// Longest line kept of a frame, in characters.
 const LINE: usize = 240;
+/// Bytes of message trees that are kept for the drawing (`-V`).
+const MAX_TREES: usize = 256 << 20;
 
 /// Runs the command.
 pub fn run(args: Timeline) -> Result<Exit> {
@@ -35,7 +40,8 @@ pub fn run(args: Timeline) -> Result<Exit> {
     }
     let format = records::settle_format(&args.output)?;
     let text = format == Format::Text;
-    let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
+    let messages = args.output.tree;
+    let mut config = correlated::with_messages(&args.schema, &args.input, &args.output)?;
     let records = Records::new(&args.output, format)?;
     let choice = correlated::choose(&mut config, &args.files, &args.input, &args.output)?;
     let render = |item: &Item<'_>, _: &Job, out: &mut Vec<u8>| {
@@ -44,8 +50,14 @@ pub fn run(args: Timeline) -> Result<Exit> {
             out.extend_from_slice(label.name.as_bytes());
             out.push(b'\n');
             out.extend_from_slice(label.says.as_bytes());
+            out.push(b'\n');
+            if messages {
+                let mut tree = String::new();
+                text::outline(item, &config.schema, &mut tree);
+                out.extend_from_slice(tree.as_bytes());
+            }
         } else {
-            events::frame(item, out);
+            events::frame(item, messages, out);
         }
     };
     let mut sink = Drawn {
@@ -54,6 +66,7 @@ pub fn run(args: Timeline) -> Result<Exit> {
         text,
         width: terminal::width(),
         entries: Vec::new(),
+        trees: 0,
         chosen: choice.is_filtered().then(Model::default),
         failed: false,
     };
@@ -73,6 +86,8 @@ struct Drawn<'a> {
     text: bool,
     width: usize,
     entries: Vec<Entry>,
+    /// Bytes of trees in the entries.
+    trees: usize,
     /// Where there is a display filter: what of the model is left to draw.
     chosen: Option<Model>,
     failed: bool,
@@ -102,7 +117,13 @@ impl Drawn<'_> {
             return;
         }
         let rendered = String::from_utf8_lossy(frame.rendered);
-        let (name, says) = rendered.split_once('\n').unwrap_or((&rendered, ""));
+        let (name, rest) = rendered.split_once('\n').unwrap_or((&rendered, ""));
+        let (says, mut tree) = rest.split_once('\n').unwrap_or((rest, ""));
+        if self.trees + tree.len() > MAX_TREES {
+            tree =
+                "      … left out: the trees before take 256 MiB; `rpcshark decode -V` has no such limit\n";
+        }
+        self.trees += tree.len();
         let piece: String = frame.digest.pieces.iter().map(|p| &*p.text).collect();
         self.entries.push(Entry {
             frame: frame.job.number,
@@ -111,6 +132,7 @@ impl Drawn<'_> {
             stage: frame.placed.stage,
             label: Label { name: name.to_owned(), says: says.to_owned() },
             piece: (!frame.digest.pieces.is_empty()).then_some(piece),
+            tree: tree.to_owned(),
             pulse: frame.digest.pulse,
             repeated: frame.placed.repeated,
             findings: frame

@@ -90,8 +90,7 @@ pub fn write(item: &Item<'_>, schema: &Schema, layout: &Layout, clock: Clock, ou
         finding_line(finding, out);
     }
     if layout.tree {
-        head::write(item, out);
-        tree::write(item, schema, out);
+        outline(item, schema, out);
     }
     if layout.hex {
         let payload = &item.decoded.payload;
@@ -101,6 +100,12 @@ pub fn write(item: &Item<'_>, schema: &Schema, layout: &Layout, clock: Clock, ou
             let _ = writeln!(out, "{:8}… {} more bytes", "", payload.len() - shown.len());
         }
     }
+}
+
+/// Appends the headers of the call where a frame is its first, and the tree of the frame's message.
+pub fn outline(item: &Item<'_>, schema: &Schema, out: &mut String) {
+    head::write(item, out);
+    tree::write(item, schema, out);
 }
 
 /// Appends a finding as a line of its own, indented under its frame.

@@ -29,6 +29,8 @@ pub struct Entry {
     pub label: Label,
     /// Text that it adds to a stream; pieces near each other are shown as one.
     pub piece: Option<String>,
+    /// Its message as a tree; empty where none was asked for.
+    pub tree: String,
     /// The pulse that it is: it only keeps something alive.
     pub pulse: Option<u16>,
     /// Whether it repeats an earlier frame.

@@ -160,7 +160,10 @@ impl Runs<'_> {
 impl Sink for Runs<'_> {
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
         self.events(frame.events);
-        self.lines.extend_from_slice(frame.rendered);
+        let rendered = std::str::from_utf8(frame.rendered).expect("records and trees are UTF-8");
+        let (line, tree) = rendered.split_once('\n').unwrap_or((rendered, ""));
+        self.lines.extend_from_slice(line.as_bytes());
+        self.lines.push(b'\n');
         let (job, decoded, said) = (frame.job, frame.decoded, frame.digest);
         self.entries.push(Entry {
             frame: job.number,
@@ -169,6 +172,7 @@ impl Sink for Runs<'_> {
             stage: frame.placed.stage,
             label: label(&BUILTIN.0, decoded, 240),
             piece: said.pieces.first().map(|p| p.text.to_string()),
+            tree: tree.to_owned(),
             pulse: said.pulse,
             repeated: frame.placed.repeated,
             findings: decoded.findings.clone(),
@@ -227,7 +231,12 @@ fn recording(data: &[u8], config: &'static Config, essence: &'static Essence<'st
         drawing: String::new(),
         lines: Vec::new(),
     };
-    let render = |item: &Item<'_>, _: &Job, out: &mut Vec<u8>| events::frame(item, out);
+    let render = |item: &Item<'_>, _: &Job, out: &mut Vec<u8>| {
+        events::frame(item, true, out);
+        let mut tree = String::new();
+        text::outline(item, &config.schema, &mut tree);
+        out.extend_from_slice(tree.as_bytes());
+    };
     pipeline::run(config, &mut std::iter::once(reader), &render, &mut sink).expect("the sink takes all");
     fit_to_show(&sink.drawing);
     for line in sink.lines.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {

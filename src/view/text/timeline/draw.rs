@@ -265,6 +265,7 @@ impl<'a> Drawing<'a, '_> {
             && next.side != entry.side
             && !next.repeated
             && next.findings.is_empty()
+            && next.tree.is_empty()
             && !self.notices.contains_key(&next.frame)
             && !next.label.says.contains(' ')
             && !self.links.contains_key(&next.frame)
@@ -318,6 +319,11 @@ impl<'a> Drawing<'a, '_> {
             let _ = write!(self.out, " {}", cut(&says, left));
         }
         let _ = writeln!(self.out, "{}", tail.yellow());
+        for line in first.tree.lines() {
+            // The lines of a tree begin with six blanks of their own.
+            self.indent(depth, None);
+            let _ = writeln!(self.out, "{}", line.strip_prefix("    ").unwrap_or(line));
+        }
         let last = answer.map_or(last.frame, |a| a.frame);
         let mine: Vec<u64> = group
             .iter()
@@ -436,7 +442,7 @@ impl<'a> Drawing<'a, '_> {
 
 /// Whether an entry may be drawn as one with others.
 fn may_join(entry: &Entry) -> bool {
-    entry.piece.is_some() || entry.pulse.is_some()
+    (entry.piece.is_some() || entry.pulse.is_some()) && entry.tree.is_empty()
 }
 
 /// Whether an entry goes on with what another says.
