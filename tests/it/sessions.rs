@@ -459,6 +459,24 @@ fn a_timeline_fits_its_columns() {
 }
 
 #[test]
+fn a_timeline_with_messages() {
+    let kept = |args: &[&str]| {
+        let found = events(&[args, &["@heartbeat.har"]].concat());
+        of_type(&found, "frame").into_iter().map(|f| f.get("message").cloned()).collect::<Vec<_>>()
+    };
+    assert!(kept(&[]).iter().all(Option::is_none));
+    let messages = kept(&["-V"]);
+    assert_eq!(messages[0].as_ref().unwrap()["request_id"], "01b571b9-a13a-4bac-adaa-75052636368a");
+    assert_eq!(messages[1].as_ref().unwrap()["interaction_update"], serde_json::json!({"heartbeat": {}}));
+
+    let output = rpcshark(&["timeline", "--format", "text", "-V", "@heartbeat.har"]);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(text.contains("    request_id 1 string \"01b571b9-a13a-4bac-adaa-75052636368a\"\n"), "{text}");
+    assert!(text.contains("      heartbeat 13 HeartbeatUpdate (0 bytes)\n"), "{text}");
+    assert!(text.contains("    authorization: [redacted]\n"), "{text}");
+}
+
+#[test]
 fn every_code_has_its_page() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/FINDINGS.md");
     let page = std::fs::read_to_string(path).expect("docs/FINDINGS.md");

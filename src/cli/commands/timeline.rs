@@ -31,6 +31,9 @@ const MAX_ENTRIES: usize = 1_000_000;
 const LINE: usize = 240;
 /// Bytes of message trees that are kept for the drawing (`-V`).
 const MAX_TREES: usize = 256 << 20;
+/// What stands for a tree that is not kept.
+const TREE_LEFT_OUT: &str =
+    "      … left out: the trees before take 256 MiB; `rpcshark decode -V` has no such limit\n";
 
 /// Runs the command.
 pub fn run(args: Timeline) -> Result<Exit> {
@@ -119,11 +122,10 @@ impl Drawn<'_> {
         let rendered = String::from_utf8_lossy(frame.rendered);
         let (name, rest) = rendered.split_once('\n').unwrap_or((&rendered, ""));
         let (says, mut tree) = rest.split_once('\n').unwrap_or((rest, ""));
-        if self.trees + tree.len() > MAX_TREES {
-            tree =
-                "      … left out: the trees before take 256 MiB; `rpcshark decode -V` has no such limit\n";
+        match self.trees + tree.len() {
+            kept @ ..=MAX_TREES => self.trees = kept,
+            _ => tree = TREE_LEFT_OUT,
         }
-        self.trees += tree.len();
         let piece: String = frame.digest.pieces.iter().map(|p| &*p.text).collect();
         self.entries.push(Entry {
             frame: frame.job.number,

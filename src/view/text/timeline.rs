@@ -1,5 +1,5 @@
 //! Runs for a person: conversation, run, turn, step, call, each frame in its place with its time.
-//! Never shows what does not fit the width, never a raw control byte.
+//! Never shows what does not fit the width, the trees of `-V` aside, never a raw control byte.
 
 mod draw;
 mod layout;
