@@ -130,7 +130,9 @@ impl<R: BufRead> Pieces<R> {
         let mut escaped = false;
         let scalar = !matches!(first, b'{' | b'[' | b'"');
         while let Some(byte) = self.peek()? {
-            if scalar && matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b']') {
+            // What is no value's first byte is a value of its own, so that the stream goes on after it.
+            let is_begun = self.in_value.as_ref().is_some_and(|value| !value.is_empty());
+            if scalar && is_begun && matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b']') {
                 return Ok(true);
             }
             self.bump(byte);

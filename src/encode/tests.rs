@@ -165,6 +165,10 @@ fn values_are_found_in_a_stream() {
         ("5", 5, 9),
     ];
     assert_eq!(found, expect.map(|(t, l, c)| (t.to_owned(), l, c)));
+    let mut stray = Pieces::new(Cursor::new("{}] , {}"), 100);
+    let mut next = || stray.next_piece().unwrap().map(|piece| piece.text);
+    assert_eq!([next(), next(), next(), next()], ["{}", "]", ",", "{}"].map(|t| Some(t.to_owned())));
+    assert_eq!(next(), None);
     let long = Pieces::new(Cursor::new("{\"a\":12345678}"), 5).next_piece();
     assert!(matches!(long, Err(SplitError::Malformed { line: 1, column: 1, .. })));
 }
