@@ -26,6 +26,8 @@ use super::{Config, Job, Render};
 const CHUNK_FRAMES: usize = 64;
 /// Payload bytes that one thread takes at a time, about.
 const CHUNK_BYTES: usize = 128 << 10;
+/// Bytes of frames that the filter refused in a chunk, at most: how much of a capture the others may keep.
+const REFUSED_BYTES: usize = 1 << 20;
 /// How much longer a compressed payload is taken to be once inflated.
 const INFLATES: usize = 32;
 /// Chunks a thread that may wait to be decoded or written.
@@ -150,6 +152,7 @@ fn run_with(
         typer: Typer::default(),
         scout,
         chunk: Chunk::default(),
+        refused: 0,
         waiting: 0,
         number: 0,
         given: 0,
@@ -190,6 +193,8 @@ struct Driver<'a> {
     scout: Worker,
     /// The chunk that is being filled.
     chunk: Chunk,
+    /// Bytes of the frames that belong to it and that the filter refused.
+    refused: usize,
     /// About how many bytes those before it hold that have not been written.
     waiting: usize,
     /// Frames so far.
@@ -284,6 +289,7 @@ impl Driver<'_> {
                 Fed::End(..) => {}
             }
             let is_full = self.chunk.jobs.len() >= CHUNK_FRAMES || self.chunk.weight >= CHUNK_BYTES;
+            let is_full = is_full || self.refused >= REFUSED_BYTES;
             if is_full && !self.turn(crew, sink)? {
                 return Ok(false);
             }
@@ -334,13 +340,18 @@ impl Driver<'_> {
         self.first = self.first.or(frame.time);
         let clock = (self.first, self.before.or(frame.time));
         self.before = frame.time.or(self.before);
-        // What a batch holds is what its frames inflate to, which is not known yet.
-        let weight = if frame.compressed { INFLATES } else { 1 };
-        self.chunk.weight += frame.payload.len().saturating_mul(weight);
         self.number += 1;
         let timed = timed && self.timed;
         let job =
             Job { number: self.number, capture: name.clone(), frame, typed, joined, clock, timed, wired };
+        let bytes = job.frame.payload.len();
+        // A run that is correlated is what all of its frames say.
+        if self.session.is_none() && self.scout.refuses_early(config, &job) {
+            self.refused += size_of::<Frame>() + bytes;
+            return;
+        }
+        // What a batch holds is what its frames inflate to, which is not known yet.
+        self.chunk.weight += bytes.saturating_mul(if job.frame.compressed { INFLATES } else { 1 });
         self.chunk.jobs.push(job);
     }
 
@@ -351,10 +362,10 @@ impl Driver<'_> {
 
     /// Gives the chunk to the crew, and writes what is done; false where the sink wants no more.
     fn turn(&mut self, crew: &mut Crew<'_, '_>, sink: &mut dyn Sink) -> io::Result<bool> {
-        if !self.chunk.jobs.is_empty() || !self.chunk.ends.is_empty() {
+        if !self.chunk.jobs.is_empty() || !self.chunk.ends.is_empty() || self.refused > 0 {
             let next = self.spare.pop().unwrap_or_default();
             let chunk = Chunk { frames: self.number, ..std::mem::replace(&mut self.chunk, next) };
-            self.waiting += chunk.weight;
+            (self.refused, self.waiting) = (0, self.waiting + chunk.weight);
             self.given += 1;
             crew.give(chunk, &mut self.scout);
         }

@@ -83,6 +83,8 @@ pub struct Worker {
     canonical: Vec<u8>,
     /// What a filter is shown of a frame before it is decoded.
     early: Decoded,
+    /// What the run's filter says of a branch: whether it does not want it.
+    said: Vec<(TypeId, Option<u16>, bool)>,
     unwanted: bool,
 }
 

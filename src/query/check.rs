@@ -11,7 +11,7 @@ use crate::base::{Code, Timestamp};
 use super::fields::{FIELDS, FieldInfo, Group, Type};
 use super::parse::{Expr, Lit, Literal, Op, Operand, Path};
 use super::steps::Step;
-use super::{Error, Field, Names, Stage};
+use super::{Error, Field, Meta, Names, Stage};
 
 mod kinds;
 mod literal;
@@ -53,6 +53,13 @@ pub struct Leaf {
     pub stage: Stage,
     pub name: String,
     pub span: Range<usize>,
+}
+
+impl Leaf {
+    /// Whether it asks for nothing but the kind or the type of the message.
+    pub fn tells_kind(&self) -> bool {
+        matches!(self.source, Source::Field(Field::Meta(Meta::Kind | Meta::MessageType)))
+    }
 }
 
 /// Where values come from.

@@ -117,6 +117,7 @@ pub struct Filter {
     root: check::Test,
     begins: Stage,
     needs: Stage,
+    by_kind: bool,
 }
 
 impl Filter {
@@ -124,12 +125,13 @@ impl Filter {
     pub fn new(text: &str, names: Names<'_>) -> Result<Self, Error> {
         let parsed = parse::parse(text)?;
         let root = check::check(&parsed, names)?;
-        let (mut begins, mut needs) = (None, Stage::Frame);
+        let (mut begins, mut needs, mut by_kind) = (None, Stage::Frame, true);
         root.each_leaf(&mut |leaf| {
             begins = Some(begins.map_or(leaf.stage, |stage: Stage| stage.min(leaf.stage)));
             needs = needs.max(leaf.stage);
+            by_kind &= leaf.stage > Stage::Kind || leaf.tells_kind();
         });
-        Ok(Self { root, begins: begins.unwrap_or(Stage::Frame), needs })
+        Ok(Self { root, begins: begins.unwrap_or(Stage::Frame), needs, by_kind })
     }
 
     /// The stage before which the filter cannot be decided whatever the frame.
@@ -140,6 +142,11 @@ impl Filter {
     /// The stage at which the filter can be decided whatever the frame.
     pub fn needs(&self) -> Stage {
         self.needs
+    }
+
+    /// Whether all frames of one kind and message type get the same answer at [`Stage::Kind`].
+    pub fn is_by_kind(&self) -> bool {
+        self.by_kind
     }
 
     /// Where the expression asks for what is known only after the whole capture is read: that

@@ -422,6 +422,9 @@ fn what_is_known_only_later_is_told_apart() {
     assert_eq!(needs("kind == \"say\" or length > 5"), Stage::Kind);
     assert_eq!(needs("message.say"), Stage::Record);
     assert_eq!(needs("pair.state == \"orphan\""), Stage::Later);
+    let by_kind = |text: &str| filter(&schema, text).unwrap().is_by_kind();
+    assert!(by_kind("kind == \"say\"") && by_kind("not kind and message.say"));
+    assert!(!by_kind("kind == \"say\" or length > 5") && !by_kind("kind == \"say\" and frame < 9"));
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Frames that a filter wants: what the frame or the outermost fields tell is not decoded for.
 //! Never lets through what the whole record would not.
 
-use std::sync::Arc;
-
 use crate::message::{self, JsonOptions, fast};
 use crate::pdu::Role;
 use crate::query::{Filter, Stage};
@@ -14,7 +12,18 @@ use super::super::typing::is_json;
 use super::super::{Config, Expand, Job};
 use super::{Worker, branch_name, kind, options};
 
+/// Branches whose answer is kept, at most.
+const MAX_SAID: usize = 64;
+
 impl Worker {
+    /// Whether the run's filter does not want a frame of which neither the message nor what it carries is to be
+    /// decoded to tell.
+    pub fn refuses_early(&mut self, config: &Config, job: &Job) -> bool {
+        let Some(filter) = &config.filter else { return false };
+        let by_frame = || filter::decide(config, filter, job, &Decoded::default(), Stage::Frame);
+        filter.begins() == Stage::Frame && by_frame() == Some(false) || self.refuses(config, job, filter)
+    }
+
     /// Decodes a frame that the filter wants; `None` where it does not.
     pub fn decode_wanted(&mut self, config: &Config, job: &Job) -> Option<Decoded> {
         match &config.filter {
@@ -67,12 +76,21 @@ impl Worker {
         wire_length: Option<u64>,
     ) -> bool {
         let Some(branch) = self.branch(config, ty, wire) else { return false };
+        // What was said of the run's filter holds for all messages of that branch.
+        let is_kept = filter.is_by_kind() && config.filter.as_ref().is_some_and(|f| std::ptr::eq(f, filter));
+        if let Some((.., refused)) = self.said.iter().find(|(t, b, _)| is_kept && (*t, *b) == (ty, branch)) {
+            return *refused;
+        }
+        let name = branch_name(&config.schema, ty, branch);
         let mut early = std::mem::take(&mut self.early);
-        early.kind = branch.map(|branch| kind(config, ty, branch));
+        early.kind = name.map(|name| kind(config, ty, name));
         (early.ty, early.message_type) = (Some(ty), Some(config.schema.ty(ty).name.clone()));
         early.wire_length = wire_length;
         let refused = filter::decide(config, filter, job, &early, Stage::Kind) == Some(false);
         self.early = early;
+        if is_kept && self.said.len() < MAX_SAID {
+            self.said.push((ty, branch, refused));
+        }
         refused
     }
 
@@ -95,9 +113,8 @@ impl Worker {
     }
 
     /// The branch that is set in a message, where a look at its outermost fields tells.
-    fn branch(&self, config: &Config, ty: TypeId, wire: &[u8]) -> Option<Option<Arc<str>>> {
-        let branch = fast::branch(&config.schema, self.tables.as_deref()?, ty, wire)?;
-        Some(branch_name(&config.schema, ty, branch))
+    fn branch(&self, config: &Config, ty: TypeId, wire: &[u8]) -> Option<Option<u16>> {
+        fast::branch(&config.schema, self.tables.as_deref()?, ty, wire)
     }
 }
 

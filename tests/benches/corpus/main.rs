@@ -1,10 +1,13 @@
 //! Writes a corpus for measurements: the same bytes for the same seed.
-//! Never needs a schema: messages of `agent.v1.AgentServerMessage` are written field by field.
+//! Never needs a schema: messages of `agent.v1.AgentServerMessage`, in appends of `agent.v1.AgentClientMessage`,
+//! are written field by field.
 //!
 //! `cargo run --release --example corpus -- KIND FORM MEGABYTES FILE [SEED]`, KIND one of small (text deltas and
-//! heartbeats), mixed (a tenth of them blobs and checkpoints), checkpoints, blobs; FORM one of raw (Connect frames),
+//! heartbeats; of a client, output of a command), mixed (a tenth of them blobs and checkpoints; of a client, files and
+//! blobs), checkpoints, blobs; FORM one of raw (Connect frames),
 //! gzip (each frame compressed), hexl (JSON Lines of appends in hex), pcap (gRPC over h2c).
 
+mod appends;
 mod baseline;
 mod messages;
 mod pcap;
@@ -35,7 +38,10 @@ fn main() -> io::Result<()> {
     }
     let (mut written, mut number) = (0, 0u64);
     while written < size {
-        let message = messages::message(kind, &mut dice);
+        let message = match form.as_str() {
+            "hexl" => appends::message(kind, &mut dice),
+            _ => messages::message(kind, &mut dice),
+        };
         let mut frame = Vec::new();
         match form.as_str() {
             "hexl" => {
