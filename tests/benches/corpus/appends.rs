@@ -9,7 +9,8 @@ fn output(dice: &mut Dice) -> Vec<u8> {
         return field(7, b"");
     }
     let words = 8 + dice.roll(20);
-    execution(dice, 14, &field(1, &field(1, &dice.text(words))))
+    let text = dice.text(words);
+    execution(dice, 14, &field(1, &field(1, &text)))
 }
 
 /// A result of an execution (`agent.v1.ExecClientMessage`).
