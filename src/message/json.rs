@@ -29,7 +29,9 @@ use super::{
 
 use crate::base::json::push_string;
 pub use nested::open;
-pub use redact::{hides_encoded, holds_secret};
+#[cfg(test)]
+pub use redact::knows_first;
+pub use redact::{hides_encoded, holds_secret, may_be_encoded};
 pub(super) use scalar::whole;
 pub use unknown::hides_unknown;
 

@@ -1,12 +1,13 @@
 //! The frame record as one line of JSON. docs/JSONL.md is its specification.
 //! Never skips a key that is always there, never prints a byte that acts on a terminal.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::base::json::{push_fields, push_key, push_list, push_number, push_optional, push_string};
 use crate::base::secret::Rules;
 use crate::base::{Finding, Space};
-use crate::pdu::{Head, Role, Side, Start};
+use crate::pdu::{Head, Lane, Role, Side, Start};
 
 use super::redact::{header_value, host, url};
 use super::{Carrier, IdValue, Item};
@@ -42,22 +43,8 @@ pub(super) fn members(item: &Item<'_>, with_message: bool, out: &mut Vec<u8>) {
         }
         None => out.extend_from_slice(b",\"ts\":null"),
     }
-    out.extend_from_slice(b",\"conn\":");
-    push_optional(out, lane.conn.as_ref().map(|c| c.label.as_str()));
-    out.extend_from_slice(b",\"stream\":");
-    match lane.stream {
-        Some(stream) => push_number(out, stream),
-        None => out.extend_from_slice(b"null"),
-    }
-    out.extend_from_slice(b",\"call\":");
-    push_number(out, lane.call);
-    out.extend_from_slice(b",\"rpc\":");
-    push_optional(out, lane.rpc.as_deref());
-    out.extend_from_slice(b",\"direction\":\"");
-    out.extend_from_slice(lane.side.name().as_bytes());
-    out.extend_from_slice(b"\",\"protocol\":\"");
-    out.extend_from_slice(lane.protocol.name().as_bytes());
-    out.extend_from_slice(b"\",\"offset\":");
+    push_lane(out, lane);
+    out.extend_from_slice(b",\"offset\":");
     push_number(out, frame.offset);
     if let Some(at) = frame.at {
         out.extend_from_slice(b",\"at\":");
@@ -105,6 +92,43 @@ pub(super) fn members(item: &Item<'_>, with_message: bool, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(b",\"findings\":");
     push_list(out, &item.decoded.findings, push_finding);
+}
+
+/// The members that all frames of a lane have alike, in one piece: such frames follow each other.
+fn push_lane(out: &mut Vec<u8>, lane: &Arc<Lane>) {
+    thread_local! {
+        /// The lane that this thread came upon last, and its members.
+        static LAST: RefCell<Option<(Arc<Lane>, Vec<u8>)>> = const { RefCell::new(None) };
+    }
+    LAST.with_borrow_mut(|last| match last {
+        Some((known, members)) if Arc::ptr_eq(known, lane) => out.extend_from_slice(members),
+        _ => {
+            let mut members = last.take().map_or_else(Vec::new, |(_, members)| members);
+            members.clear();
+            lane_members(&mut members, lane);
+            out.extend_from_slice(&members);
+            *last = Some((lane.clone(), members));
+        }
+    });
+}
+
+fn lane_members(out: &mut Vec<u8>, lane: &Lane) {
+    out.extend_from_slice(b",\"conn\":");
+    push_optional(out, lane.conn.as_ref().map(|c| c.label.as_str()));
+    out.extend_from_slice(b",\"stream\":");
+    match lane.stream {
+        Some(stream) => push_number(out, stream),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(b",\"call\":");
+    push_number(out, lane.call);
+    out.extend_from_slice(b",\"rpc\":");
+    push_optional(out, lane.rpc.as_deref());
+    out.extend_from_slice(b",\"direction\":\"");
+    out.extend_from_slice(lane.side.name().as_bytes());
+    out.extend_from_slice(b"\",\"protocol\":\"");
+    out.extend_from_slice(lane.protocol.name().as_bytes());
+    out.push(b'"');
 }
 
 fn push_bool(out: &mut Vec<u8>, value: bool) {

@@ -36,18 +36,28 @@ pub(super) const NEEDED: [&[u8]; 20] = [
 pub(super) struct Needs {
     /// Finds three bytes of each: those that are the rarest, since each find costs a second look.
     parts: packed::Searcher,
-    /// By part: the texts that it is of, each with where it stands in them.
-    texts: Vec<Vec<(usize, Vec<u8>)>>,
+    /// By part: the texts that it is of.
+    texts: Vec<Vec<Text>>,
+}
+
+/// A text that something needs.
+#[derive(Clone, Debug)]
+struct Text {
+    /// Where the part stands in it.
+    before: usize,
+    text: Vec<u8>,
+    /// What needs it, as whoever asked counts.
+    owner: usize,
 }
 
 impl Needs {
-    /// For texts of at least three bytes; `None` where they are too many.
-    pub fn new<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Option<Self> {
+    /// For texts of at least three bytes, each with what needs it; `None` where they are too many.
+    pub fn new<'t>(texts: impl Iterator<Item = (usize, &'t [u8])>) -> Option<Self> {
         let mut parts: Vec<[u8; 3]> = Vec::new();
-        let mut known: Vec<Vec<(usize, Vec<u8>)>> = Vec::new();
-        for text in texts {
-            let (at, part) = rare(text)?;
-            let text = (at, text.to_vec());
+        let mut known: Vec<Vec<Text>> = Vec::new();
+        for (owner, text) in texts {
+            let (before, part) = rare(text)?;
+            let text = Text { before, text: text.to_vec(), owner };
             match parts.iter().zip(&mut known).find(|(known, _)| **known == part) {
                 Some((_, texts)) => texts.push(text),
                 None => {
@@ -60,18 +70,30 @@ impl Needs {
     }
 
     /// Where the part of the next text stands, from a place on.
-    fn find(&self, payload: &[u8], mut from: usize) -> Option<usize> {
-        loop {
+    fn find(&self, payload: &[u8], from: usize) -> Option<usize> {
+        self.finds(payload, from).map(|(at, _)| at).next()
+    }
+
+    /// What needs a text that begins in a range of a payload, each as often as one does.
+    pub fn owners(&self, payload: &[u8], range: Range<usize>) -> impl Iterator<Item = usize> {
+        let within = self.finds(payload, range.start).take_while(move |(at, _)| *at < range.end);
+        within.map(|(_, text)| text.owner)
+    }
+
+    /// The texts that stand in a payload, each with where its part does, from a place on.
+    fn finds(&self, payload: &[u8], mut from: usize) -> impl Iterator<Item = (usize, &Text)> {
+        let parts = std::iter::from_fn(move || {
             let found = self.parts.find_in(payload, Span::from(from..payload.len()))?;
-            let at = found.start();
-            let stands = |(before, text): &(usize, Vec<u8>)| {
-                at.checked_sub(*before).and_then(|at| payload.get(at..)).is_some_and(|b| b.starts_with(text))
+            from = found.start() + 1;
+            Some((found.start(), self.texts.get(found.pattern().as_usize())?))
+        });
+        parts.flat_map(move |(at, texts)| {
+            let stands = move |text: &&Text| {
+                let begins = at.checked_sub(text.before).and_then(|at| payload.get(at..));
+                begins.is_some_and(|bytes| bytes.starts_with(&text.text))
             };
-            if self.texts.get(found.pattern().as_usize())?.iter().any(stands) {
-                return Some(at);
-            }
-            from = at + 1;
-        }
+            texts.iter().filter(stands).map(move |text| (at, text))
+        })
     }
 }
 
@@ -106,14 +128,17 @@ impl<'r, 'p> Sieve<'r, 'p> {
     pub fn may_hold(&mut self, range: Range<usize>) -> bool {
         let (Some(needs), payload) = (self.rules.needs(), self.payload) else { return true };
         let need = |from: usize| needs.find(payload, from);
-        let colon = |from: usize| {
-            let mut colons = memchr::memchr_iter(b':', payload.get(from..)?).map(|at| from + at);
-            colons.find(|at| fits(payload.get(..*at), payload.get(*at..)))
-        };
+        let colon = |from: usize| next_colon(payload, from);
         range.end > payload.len()
             || next(&mut self.without_need, range.start, need) < range.end
             || next(&mut self.without_colon, range.start, colon) < range.end
     }
+}
+
+/// The next colon that can belong to a credential, from a place on.
+pub(super) fn next_colon(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut colons = memchr::memchr_iter(b':', bytes.get(from..)?).map(|at| from + at);
+    colons.find(|at| fits(bytes.get(..*at), bytes.get(*at..)))
 }
 
 /// Where the next one begins, from a place on: as is known, or as `find` says.

@@ -4,6 +4,7 @@
 //! Regular is a message whose JSON is the concatenation of its fields in wire order: each singular
 //! field and oneof set once, each repeated field in one run, nothing unknown, malformed or hidden.
 
+mod first;
 mod table;
 #[cfg(test)]
 mod tests;

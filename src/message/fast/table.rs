@@ -8,6 +8,8 @@ use crate::{
     schema::{Cardinality, FieldPlan, Kind, Presence, Schema, TypeId, TypePlan, WellKnown},
 };
 
+use super::first::First;
+
 /// Tags below this are looked up by index.
 const DENSE: u32 = 2_048;
 
@@ -21,12 +23,19 @@ pub(super) type Seen = [u64; SLOTS / 64];
 pub struct Tables {
     json_names: bool,
     types: Box<[OnceLock<Option<Table>>]>,
+    first: OnceLock<First>,
 }
 
 impl Tables {
     /// Tables for a schema whose annotations are complete; none is made yet.
     pub fn new(schema: &Schema, json_names: bool) -> Self {
-        Self { json_names, types: (0..schema.types().len()).map(|_| OnceLock::new()).collect() }
+        let types = (0..schema.types().len()).map(|_| OnceLock::new()).collect();
+        Self { json_names, types, first: OnceLock::new() }
+    }
+
+    /// What messages with a secret in them begin with.
+    pub(super) fn first(&self, schema: &Schema) -> &First {
+        self.first.get_or_init(|| First::new(schema))
     }
 
     /// The table of a type; `None` where its messages are not for this lane.

@@ -3,11 +3,6 @@
 
 use crate::base::json::{is_plain, push_plain, push_string};
 
-/// Whether a text may be the hex or base64 of a message.
-pub(super) fn may_be_encoded(bytes: &[u8]) -> bool {
-    bytes.len() >= 8 && bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))
-}
-
 /// Appends a string; false where it is not UTF-8.
 pub(super) fn push(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     if is_plain(bytes) {

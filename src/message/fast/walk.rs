@@ -346,8 +346,8 @@ impl<'a, 'o> Walk<'a, 'o> {
 
     /// Whether a string holds a credential.
     fn masks(&mut self, from: usize, to: usize) -> bool {
-        let bytes = self.payload.get(from..to).unwrap_or_default();
-        self.sieve.may_hold(from..to) && self.schema.secrets().mask(bytes).is_some()
+        let secrets = self.schema.secrets();
+        self.sieve.may_hold(from..to) && secrets.mask_part(self.payload, from..to).is_some()
     }
 
     /// Whether messages that are encoded once more are looked into for secrets.
@@ -361,7 +361,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             if self.masks(from, to) {
                 return None;
             }
-            if text::may_be_encoded(bytes) && self.tries() {
+            if json::may_be_encoded(bytes) && self.tries() {
                 // What digits stand for is looked into by the tolerant lane alone.
                 if bytes.iter().all(u8::is_ascii_hexdigit) {
                     return None;
@@ -379,8 +379,13 @@ impl<'a, 'o> Walk<'a, 'o> {
         if self.redact {
             if bytes.len() >= 4 && self.tries() {
                 // Hex digits are looked into as such; that they are a message themselves too is rare.
-                let digits = bytes.iter().all(u8::is_ascii_hexdigit);
-                if digits || json::holds_secret(self.schema, self.limits, bytes, inner) {
+                if bytes.iter().all(u8::is_ascii_hexdigit) {
+                    return None;
+                }
+                let may_hold = inner.is_some()
+                    || self.tables.first(self.schema).may_begin(bytes)
+                    || json::may_be_encoded(bytes);
+                if may_hold && json::holds_secret(self.schema, self.limits, bytes, inner) {
                     return None;
                 }
             }

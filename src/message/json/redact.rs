@@ -251,15 +251,20 @@ pub fn hides_encoded(schema: &Schema, limits: &Limits, text: &[u8]) -> bool {
 
 /// What bytes are the hex or base64 of, where they can be.
 fn encoded(bytes: &[u8]) -> Option<Vec<u8>> {
-    if bytes.len() < 2 * MIN_TRIED {
+    if !may_be_encoded(bytes) {
         return None;
     }
     if bytes.iter().all(u8::is_ascii_hexdigit) {
         let even = bytes.get(..bytes.len() & !1).unwrap_or_default();
         return hex_simd::decode_to_vec(even).ok();
     }
+    base64_simd::forgiving_decode_to_vec(bytes).ok()
+}
+
+/// Whether bytes are nothing but what hex and base64 are written with.
+pub fn may_be_encoded(bytes: &[u8]) -> bool {
     let is_base64 = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
-    bytes.iter().all(is_base64).then(|| base64_simd::forgiving_decode_to_vec(bytes).ok()).flatten()
+    bytes.len() >= 2 * MIN_TRIED && bytes.iter().all(is_base64)
 }
 
 /// The type as which bytes decode cleanly with a secret set: `inner`, or one that can stand alone.
@@ -284,7 +289,7 @@ fn secret_message(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<
 }
 
 /// Whether a type has the field that bytes begin with: one it does not have is never a clean message of it.
-fn knows_first(plan: &TypePlan, bytes: &[u8]) -> bool {
+pub fn knows_first(plan: &TypePlan, bytes: &[u8]) -> bool {
     let Ok((wire::Tag::Field(number, kind), _)) = wire::tag(bytes, 0, bytes.len()) else { return false };
     plan.index_of(number).and_then(|index| plan.field(index)).is_some_and(|field| fits(field, kind))
 }
