@@ -259,7 +259,8 @@ pub struct OutputOptions {
     /// Add a hex dump of each payload (decode)
     #[arg(short = 'x')]
     pub hex: bool,
-    /// Add the message tree with field numbers and types (decode, timeline; in JSON a timeline's frames get `message`)
+    /// Add the message tree with field numbers and types (decode, timeline; check and stats print each frame with it;
+    /// in JSON, frames with their `message`)
     #[arg(short = 'V')]
     pub tree: bool,
     /// Colour [default: auto]

@@ -223,6 +223,15 @@ impl Records {
         self.out.write_all(records)
     }
 
+    /// Takes what is a text or a record, as the form of the output is; nothing where it is empty.
+    pub fn either(&mut self, rendered: &[u8]) -> io::Result<bool> {
+        match rendered {
+            [] => Ok(true),
+            _ if self.format == Format::Text => self.rendered(rendered),
+            _ => self.record(rendered),
+        }
+    }
+
     /// Takes a record as it is to be written; false where no more is wanted.
     pub fn rendered(&mut self, record: &[u8]) -> io::Result<bool> {
         if !self.wants_more() {

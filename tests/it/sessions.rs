@@ -477,6 +477,48 @@ fn a_timeline_with_messages() {
 }
 
 #[test]
+fn frames_beside_findings_and_figures() {
+    let said = |args: &[&str]| {
+        let output = rpcshark(&[args, &["@heartbeat.har"]].concat());
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let figures = said(&["stats", "--format", "text"]);
+    let with_frames = said(&["stats", "--format", "text", "-V"]);
+    let frames = with_frames.strip_suffix(&figures).expect("the figures come last");
+    let decoded = said(&["decode", "--format", "text", "-V", "--expand", "carrier"]);
+    assert_eq!(frames, decoded);
+    assert!(frames.contains("request_id 1 string \"01b571b9-a13a-4bac-adaa-75052636368a\""), "{frames}");
+
+    let records = |more: &[&str]| -> Vec<serde_json::Value> {
+        let text = said(&[&["check", "--format", "jsonl"], more].concat());
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let (findings, both) = (records(&[]), records(&["-V"]));
+    assert!(findings.iter().all(|record| record["type"] == "finding") && !findings.is_empty());
+    assert_eq!(
+        both.iter().filter(|record| record["type"] == "finding").cloned().collect::<Vec<_>>(),
+        findings
+    );
+    let messages: Vec<_> = both.iter().filter(|r| r["type"] == "frame").map(|r| &r["message"]).collect();
+    assert_eq!(*messages[1], serde_json::json!({"interaction_update": {"heartbeat": {}}}));
+
+    // As text, a frame's own findings stand under its line and are not said again.
+    let lines = |more: &[&str]| {
+        let output = rpcshark(&[&["check", "--format", "text", "@cut-off.pcap"], more].concat());
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let mut found: Vec<_> = text
+            .lines()
+            .filter(|l| l.contains("[frame.") || l.contains("[net."))
+            .map(str::to_owned)
+            .collect();
+        found.sort();
+        found
+    };
+    assert!(!lines(&[]).is_empty());
+    assert_eq!(lines(&["-V"]), lines(&[]));
+}
+
+#[test]
 fn every_code_has_its_page() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/FINDINGS.md");
     let page = std::fs::read_to_string(path).expect("docs/FINDINGS.md");

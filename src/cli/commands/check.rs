@@ -1,5 +1,5 @@
-//! `check`: the findings alone.
-//! Never prints a frame.
+//! `check`: the findings alone, or with `-V` each frame and its findings.
+//! Never keeps a frame.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use rpcshark::source;
 use rpcshark::view::{events, text};
 
 use crate::cli::args::{Check, FailOn, Format};
-use crate::cli::commands::correlated;
+use crate::cli::commands::{correlated, decode};
 use crate::cli::exit::Exit;
 use crate::cli::records::{self, Records};
 use crate::cli::report;
@@ -23,14 +23,15 @@ use crate::cli::report;
 pub fn run(args: Check) -> Result<Exit> {
     let Check { fail_on, common: args } = args;
     let format = records::settle_format(&args.output)?;
-    let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
+    let mut config = correlated::with_messages(&args.schema, &args.input, &args.output)?;
     let records = Records::new(&args.output, format)?;
     let choice = correlated::choose(&mut config, &args.files, &args.input, &args.output)?;
-    let mut sink =
-        Findings { text: format == Format::Text, records, plan: &config.plan, count: [0; 3], failed: false };
+    let layout = decode::layout(&args.output);
+    let render = correlated::frames(&config, &layout, format);
+    let text = format == Format::Text;
+    let mut sink = Findings { text, records, plan: &config.plan, count: [0; 3], failed: false };
     sink.records.begin()?;
-    let (summary, failed) =
-        correlated::run(&config, &choice, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
+    let (summary, failed) = correlated::run(&config, &choice, &args.files, &args.input, &render, &mut sink)?;
     sink.records.end()?;
     if !args.output.quiet {
         report::summary(summary.frames, sink.count);
@@ -99,8 +100,12 @@ impl Sink for Findings<'_> {
         let ids = &frame.job.joined.ids;
         let whole = |id: &&Id| self.plan.namespaces.get(usize::from(id.0)).is_some_and(|n| n.whole_exchange);
         let run = ids.iter().find(whole).map(|id| id.1.clone());
+        self.records.either(frame.rendered)?;
         for finding in &frame.decoded.findings {
-            self.print(finding, &[frame.job.number], run.as_ref(), ids)?;
+            match frame.rendered {
+                [_, ..] if self.text => self.count[finding.severity as usize] += 1,
+                _ => self.print(finding, &[frame.job.number], run.as_ref(), ids)?,
+            }
         }
         self.tell(frame.events)?;
         Ok(true)

@@ -8,9 +8,10 @@ use anyhow::{Result, bail};
 use rpcshark::pipeline::{self, Chosen, Config, Expand, Frames, Job, Sink, Summary, Verdicts};
 use rpcshark::query::{Filter, Stage};
 use rpcshark::source::{Options, Reader};
-use rpcshark::view::Item;
+use rpcshark::view::text::{Clock, Layout};
+use rpcshark::view::{Item, events, text};
 
-use crate::cli::args::{InputOptions, OutputOptions, SchemaOptions};
+use crate::cli::args::{Format, InputOptions, OutputOptions, SchemaOptions};
 use crate::cli::captures::{Captures, Kept};
 use crate::cli::expression::{self, Moment};
 use crate::cli::{setup, terminal};
@@ -38,6 +39,25 @@ pub fn with_messages(schema: &SchemaOptions, input: &InputOptions, output: &Outp
         config.expand = Expand::Carrier;
     }
     Ok(config)
+}
+
+/// Renders what `-V` asks to be printed of each frame before what a command says of all: its line, its headers and its
+/// message tree, or its record with its message. Nothing without it.
+pub fn frames<'a>(
+    config: &'a Config,
+    layout: &'a Layout,
+    format: Format,
+) -> impl Fn(&Item<'_>, &Job, &mut Vec<u8>) + Sync + 'a {
+    move |item, job, out| match format {
+        _ if !layout.tree => {}
+        Format::Text => {
+            let mut lines = String::new();
+            let clock = Clock { first: job.clock.0, before: job.clock.1 };
+            text::write(item, &config.schema, layout, clock, &mut lines);
+            out.extend_from_slice(lines.as_bytes());
+        }
+        _ => events::frame(item, true, out),
+    }
 }
 
 /// The display filter of a command over runs, and what it was found to let through.

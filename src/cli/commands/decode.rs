@@ -79,7 +79,8 @@ pub fn run(args: Reading) -> Result<Exit> {
     })
 }
 
-fn layout(output: &OutputOptions) -> Layout {
+/// How a frame's line is laid out.
+pub(super) fn layout(output: &OutputOptions) -> Layout {
     Layout {
         width: if terminal::stdout_is_terminal() { terminal::width() } else { 200 },
         time: match output.time {

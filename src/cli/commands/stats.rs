@@ -17,7 +17,7 @@ use rpcshark::session::{Event, LinkState, Session, Status};
 use rpcshark::source;
 
 use crate::cli::args::{Format, Reading};
-use crate::cli::commands::correlated;
+use crate::cli::commands::{correlated, decode};
 use crate::cli::exit::Exit;
 use crate::cli::records::{self, Records};
 use crate::cli::report;
@@ -31,17 +31,20 @@ const MAX_ERRORS: usize = 1_000;
 /// Runs the command.
 pub fn run(args: Reading) -> Result<Exit> {
     let format = records::settle_format(&args.output)?;
-    let mut config = correlated::config(&args.schema, &args.input, &args.output)?;
-    let mut records = Records::new(&args.output, format)?;
+    let mut config = correlated::with_messages(&args.schema, &args.input, &args.output)?;
+    let records = Records::new(&args.output, format)?;
     let choice = correlated::choose(&mut config, &args.files, &args.input, &args.output)?;
-    let mut sink = Counts { plan: &config.plan, ..Counts::new(&config.plan) };
-    let (summary, failed) =
-        correlated::run(&config, &choice, &args.files, &args.input, &|_, _, _| {}, &mut sink)?;
-    records.begin()?;
-    match format {
-        Format::Text => records.rendered(sink.text().as_bytes())?,
-        _ => records.record(format!("{}\n", text_of(&sink.json())).as_bytes())?,
+    let layout = decode::layout(&args.output);
+    let render = correlated::frames(&config, &layout, format);
+    let mut sink = Counts::new(&config.plan, records);
+    sink.records.begin()?;
+    let (summary, failed) = correlated::run(&config, &choice, &args.files, &args.input, &render, &mut sink)?;
+    let figures = match format {
+        Format::Text => sink.text(),
+        _ => format!("{}\n", text_of(&sink.json())),
     };
+    let records = &mut sink.records;
+    records.either(figures.as_bytes())?;
     records.end()?;
     Ok(match failed || sink.failed || records.failed {
         true => Exit::Unusable,
@@ -58,6 +61,8 @@ struct Kind {
 
 struct Counts<'a> {
     plan: &'a Plan,
+    /// Where frames go that `-V` asks for.
+    records: Records,
     calls: BTreeMap<u64, ()>,
     frames: u64,
     repeated: u64,
@@ -78,9 +83,10 @@ struct Counts<'a> {
 }
 
 impl<'a> Counts<'a> {
-    fn new(plan: &'a Plan) -> Self {
+    fn new(plan: &'a Plan, records: Records) -> Self {
         Self {
             plan,
+            records,
             calls: BTreeMap::new(),
             frames: 0,
             repeated: 0,
@@ -260,6 +266,7 @@ fn percentiles(values: &[f64]) -> Value {
 
 impl Sink for Counts<'_> {
     fn correlated(&mut self, frame: &Correlated<'_>) -> io::Result<bool> {
+        self.records.either(frame.rendered)?;
         let job = &frame.job.frame;
         self.calls.insert(job.lane.call, ());
         self.frames += 1;
