@@ -292,6 +292,21 @@ mod tests {
         }
     }
 
+    /// Every part has a colon that may belong to a credential and none does: were all that is left of the payload
+    /// searched for each, this would take many minutes.
+    #[test]
+    fn a_part_is_searched_and_not_what_follows_it() {
+        const PART: &str = "\"key\": 5 abcd";
+        let mut rules = Rules::default();
+        assert!(rules.add_pattern("[a-z]+://[^@]+@").is_ok());
+        let payload = PART.repeat(600_000);
+        let parts = (0..payload.len()).step_by(PART.len()).map(|from| from..from + PART.len());
+        assert!(
+            parts.clone().all(|part| rules.sieve(&payload.as_bytes()[part.clone()]).may_hold(0..part.len()))
+        );
+        assert!(parts.into_iter().all(|part| rules.mask_part(payload.as_bytes(), part).is_none()));
+    }
+
     /// A sieve is asked for the strings of a payload in their order, and must let through what any search would find.
     #[test]
     fn a_sieve_lets_through_what_a_search_of_each_string_finds() {

@@ -51,6 +51,9 @@ struct Text {
 }
 
 impl Needs {
+    /// Bytes behind a range that are searched with it: a search of a few bytes alone is slower than one of more.
+    const BEHIND: usize = 64;
+
     /// For texts of at least three bytes, each with what needs it; `None` where they are too many.
     pub fn new<'t>(texts: impl Iterator<Item = (usize, &'t [u8])>) -> Option<Self> {
         let mut parts: Vec<[u8; 3]> = Vec::new();
@@ -76,7 +79,9 @@ impl Needs {
 
     /// What needs a text that begins in a range of a payload, each as often as one does.
     pub fn owners(&self, payload: &[u8], range: Range<usize>) -> impl Iterator<Item = usize> {
-        let within = self.finds(payload, range.start).take_while(move |(at, _)| *at < range.end);
+        // Not to the next one in the payload, wherever that is: many ranges would each search all that is left.
+        let near = payload.get(..range.end.saturating_add(Self::BEHIND)).unwrap_or(payload);
+        let within = self.finds(near, range.start).take_while(move |(at, _)| *at < range.end);
         within.map(|(_, text)| text.owner)
     }
 

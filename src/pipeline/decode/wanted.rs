@@ -38,7 +38,7 @@ impl Worker {
             Stage::Frame => filter::decide(config, filter, job, &Decoded::default(), Stage::Frame),
             _ => None,
         };
-        if early == Some(false) || self.refuses(config, job, filter) {
+        if early == Some(false) {
             return None;
         }
         let decoded = self.decode(config, job);
