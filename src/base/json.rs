@@ -55,13 +55,43 @@ pub fn is_plain(bytes: &[u8]) -> bool {
 
 /// The same of eight bytes, all at once.
 fn is_plain_word(bytes: [u8; 8]) -> bool {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
-    const HIGH: u64 = ONES << 7;
     let word = u64::from_le_bytes(bytes);
-    // The highest bit of some byte is set where some byte is less than `limit`, which is at most 0x80.
-    let less = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH;
-    let is = |byte: u8| less(word ^ (ONES * u64::from(byte)), 1);
-    (word & HIGH) | less(word, 0x20) | is(0x7f) | is(b'"') | is(b'\\') == 0
+    (word & HIGH) | ends_plain(word) | marks(word, 0x7f) == 0
+}
+
+/// A one, and the highest bit, in each of eight bytes.
+const ONES: u64 = u64::from_le_bytes([1; 8]);
+const HIGH: u64 = ONES << 7;
+
+/// The highest bit is set in the first byte that is less than `limit` (at most 0x80), if any is; above it in others.
+fn marks_less(word: u64, limit: u64) -> u64 {
+    word.wrapping_sub(ONES * limit) & !word & HIGH
+}
+
+fn marks(word: u64, byte: u8) -> u64 {
+    marks_less(word ^ (ONES * u64::from(byte)), 1)
+}
+
+/// The highest bit is set in the first byte of a word that JSON does not take as itself inside of a string.
+fn ends_plain(word: u64) -> u64 {
+    marks_less(word, 0x20) | marks(word, b'"') | marks(word, b'\\')
+}
+
+/// How many bytes of a JSON string's text stand for themselves: those before the first quote, backslash or control
+/// character (RFC 8259, section 7).
+pub fn plain_length(text: &[u8]) -> usize {
+    let is_end = |b: &u8| *b < 0x20 || *b == b'"' || *b == b'\\';
+    let (chunks, _) = text.as_chunks::<32>();
+    let has_end = |chunk: &&[u8; 32]| chunk.iter().fold(false, |any, b| any | is_end(b));
+    let mut at = 32 * chunks.iter().take_while(|chunk| !has_end(chunk)).count();
+    while let Some(word) = text.get(at..).and_then(|rest| rest.first_chunk()) {
+        match ends_plain(u64::from_le_bytes(*word)) {
+            0 => at += 8,
+            ends => return at + ends.trailing_zeros() as usize / 8,
+        }
+    }
+    let rest = text.get(at..).unwrap_or_default();
+    at + rest.iter().position(is_end).unwrap_or(rest.len())
 }
 
 /// Appends a text that is plain ([`is_plain`]), in quotes.
@@ -222,6 +252,23 @@ mod tests {
                     let mut text = text.clone();
                     text[at] = special;
                     assert!(!is_plain(&text), "{special:02x} at {at} of {length}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn plain_text_ends_at_what_ends_it() {
+        for length in 0..100 {
+            let text = vec![0x80; length];
+            assert_eq!(plain_length(&text), length);
+            for at in 0..length {
+                for end in [b'"', b'\\', 0, 0x1f] {
+                    let mut text = text.clone();
+                    text[at..].fill(end);
+                    assert_eq!(plain_length(&text), at, "{end:02x} at {at} of {length}");
+                    text[at + 1..].fill(0x21);
+                    assert_eq!(plain_length(&text), at, "one {end:02x} at {at} of {length}");
                 }
             }
         }
