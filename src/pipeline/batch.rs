@@ -148,7 +148,7 @@ fn run_with(
     let crew = &mut crew;
     let mut driver = Driver {
         config,
-        joins: Joins::new(config),
+        joins: Joins::new(config, scout.tables().cloned()),
         typer: Typer::default(),
         scout,
         chunk: Chunk::default(),

@@ -108,6 +108,11 @@ impl Worker {
         }
     }
 
+    /// The tables of the run's fast lane, where it has one.
+    pub fn tables(&self) -> Option<&Arc<fast::Tables>> {
+        self.tables.as_ref()
+    }
+
     /// The payload of a frame with its encoding undone, and whether all of it is there.
     pub fn payload<'f>(
         &mut self,
@@ -274,6 +279,9 @@ impl Worker {
         }
         if frame.whole && !carries && self.fast(config, ty, &wire, options, decoded) {
             decoded.payload = wire.into_owned();
+            return;
+        }
+        if frame.whole && carries && self.tunnel_regular(config, job, &wire, options, decoded) {
             return;
         }
         // That a frame breaks off is said already, by whoever cut it.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::base::numbers::NumberMap;
+use crate::message::fast::{self, Tables};
 use crate::message::{self, Tree};
 use crate::pdu::{Frame, Lane, Side};
 use crate::schema::TypeId;
@@ -69,12 +70,14 @@ pub struct Joins {
     spreading: Vec<u16>,
     /// Whether an id was left out for want of room, and whether that was said.
     full: (bool, bool),
+    /// For regular messages, where the run has a fast lane.
+    tables: Option<Arc<Tables>>,
     tree: Tree,
 }
 
 impl Joins {
     /// What can be joined under a configuration.
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &Config, tables: Option<Arc<Tables>>) -> Self {
         let whole = |id: u16| config.plan.namespaces.get(usize::from(id)).is_some_and(|n| n.whole_exchange);
         let schema = &config.schema;
         let named = schema.annotated().filter(|(_, a)| a.id.is_some_and(whole)).map(|(field, _)| field.ty);
@@ -85,7 +88,7 @@ impl Joins {
             .collect();
         let namespaces = config.plan.namespaces.iter().enumerate();
         let spreading = namespaces.filter(|(_, n)| n.spreads.is_some()).map(|(i, _)| i as u16).collect();
-        Self { naming, spreading, ..Self::default() }
+        Self { naming, spreading, tables, ..Self::default() }
     }
 
     /// Whether a frame has to be looked into: its type can name a call, or its call's channel
@@ -133,16 +136,11 @@ impl Joins {
         }
         let mut inner = None;
         if let (Some(ty), Some(payload)) = (ty, payload) {
-            let mut tree = std::mem::take(&mut self.tree);
-            message::decode(&config.schema, Some(ty), payload, &config.limits, &mut tree, &mut Vec::new());
-            self.named_by_message(config, call, &tree, payload);
-            if let Some(number) = config.plan.tunnels.iter().position(|t| t.carrier == ty) {
-                inner = Some(self.inside(config, call, number as u16));
-                self.look_inside(config, call, number as u16, &mut tree, payload);
-            } else {
-                self.look(config, call, &tree, payload);
+            let tunnel = config.plan.tunnels.iter().position(|t| t.carrier == ty).map(|number| number as u16);
+            if !self.observe_regular(config, call, ty, tunnel, payload) {
+                self.observe_any(config, call, ty, tunnel, payload);
             }
-            self.tree = tree;
+            inner = tunnel.map(|number| self.inside(config, call, number));
         }
         // Where nothing was added since the frame before, what its lane is has been told.
         let is_told = self.is_settled && self.told.as_ref().is_some_and(|l| Arc::ptr_eq(l, &frame.lane));
@@ -151,6 +149,43 @@ impl Joins {
             self.told = Some(frame.lane.clone());
         }
         Joined { ids: self.ids_of_call(call), inner }
+    }
+
+    /// Takes in a regular message by its outline alone; false where that does not tell all that is wanted of it.
+    fn observe_regular(
+        &mut self,
+        config: &Config,
+        call: u64,
+        ty: TypeId,
+        tunnel: Option<u16>,
+        payload: &[u8],
+    ) -> bool {
+        let Some(tables) = self.tables.as_deref() else { return false };
+        let Some((_, ids)) = fast::outline(&config.schema, tables, ty, payload, &config.limits) else {
+            return false;
+        };
+        let counts = |id: &fast::FastId<'_>| !id.absent || counts_absent(config, id.namespace);
+        for id in ids.iter().filter(|id| counts(id)) {
+            self.named_by(config, call, id.namespace, id.value);
+        }
+        if tunnel.is_some() {
+            // What it carries may hold an id that spreads: that takes a tree.
+            return !self.channels_of(call).any(|channel| self.looks_on(channel));
+        }
+        let found = ids.iter().filter(|id| counts(id)).map(|id| (id.namespace, owned(id.value)));
+        self.look_at(call, found);
+        true
+    }
+
+    fn observe_any(&mut self, config: &Config, call: u64, ty: TypeId, tunnel: Option<u16>, payload: &[u8]) {
+        let mut tree = std::mem::take(&mut self.tree);
+        message::decode(&config.schema, Some(ty), payload, &config.limits, &mut tree, &mut Vec::new());
+        self.named_by_message(config, call, &tree, payload);
+        match tunnel {
+            Some(number) => self.look_inside(config, call, number, &mut tree, payload),
+            None => self.look(config, call, &tree, payload),
+        }
+        self.tree = tree;
     }
 
     /// Whether `Limits::max_channels` was reached; asked again, that is no news.
@@ -192,9 +227,14 @@ impl Joins {
             if id.absent && !counts_absent(config, id.namespace) {
                 continue;
             }
-            if config.plan.namespaces.get(usize::from(id.namespace)).is_some_and(|n| n.whole_exchange) {
-                self.name_call(config, call, id.namespace, id.value);
-            }
+            self.named_by(config, call, id.namespace, id.value);
+        }
+    }
+
+    /// An id that a message holds names its call, where its namespace is such.
+    fn named_by(&mut self, config: &Config, call: u64, namespace: u16, value: message::IdValue<'_>) {
+        if config.plan.namespaces.get(usize::from(namespace)).is_some_and(|n| n.whole_exchange) {
+            self.name_call(config, call, namespace, value);
         }
     }
 
@@ -309,11 +349,15 @@ impl Joins {
     fn look(&mut self, config: &Config, call: u64, tree: &Tree, payload: &[u8]) {
         let mut found = Vec::new();
         ids_of(config, tree, payload, &mut found);
+        self.look_at(call, found.into_iter());
+    }
+
+    fn look_at(&mut self, call: u64, found: impl Iterator<Item = Id>) {
         for place in self.calls.get(&call).into_iter().flatten() {
             if let Some(channel) = self.channels.get_mut(*place as usize) {
                 channel.looks = channel.looks.saturating_add(1);
             }
         }
-        found.into_iter().for_each(|id| self.spread(call, id));
+        found.for_each(|id| self.spread(call, id));
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use smallvec::SmallVec;
 
 use crate::pdu::{Codec, Frame, Lane, Protocol, Role, Side};
-use crate::schema::{Kind, TypeId};
+use crate::schema::{Kind, Method, TypeId};
 use crate::source::{Logged, LoggedBody};
 
 use super::Config;
@@ -17,13 +17,36 @@ use super::Config;
 /// Calls that records of a log belong to.
 #[derive(Default)]
 pub struct LoggedCalls {
-    /// By connection, stream, RPC and ids: call number; by side: frames so far and body offset.
-    calls: HashMap<CallKey, (u64, [(u32, u64); 2])>,
-    /// By type: the only RPC that takes its messages.
-    takers: HashMap<TypeId, Option<Arc<str>>>,
+    /// By connection, stream, RPC and ids: the place of a call.
+    places: HashMap<CallKey, usize>,
+    calls: Vec<Call>,
+    /// The key that was asked for last: records of a call follow each other.
+    last: Option<(CallKey, usize)>,
+    /// What was found out of names: the records of a log have few.
+    named: Vec<(Arc<str>, Option<Member>)>,
 }
 
 type CallKey = (Option<u32>, Option<u32>, Option<Arc<str>>, Vec<(String, String)>);
+
+/// A call's number; by side: frames so far and body offset.
+#[derive(Clone, Copy)]
+struct Call {
+    number: u64,
+    sides: [(u32, u64); 2],
+}
+
+/// What the name of a message type in a record stands for.
+#[derive(Clone)]
+struct Member {
+    ty: TypeId,
+    name: Arc<str>,
+    is_carrier: bool,
+    /// The only RPC that takes its messages, and whether that is unary.
+    taker: Option<(Arc<str>, bool)>,
+}
+
+/// Names whose meaning is kept, at most.
+const MAX_NAMED: usize = 64;
 
 /// A frame of a log and the ids that the log gives beside it.
 pub struct LoggedFrame {
@@ -45,7 +68,7 @@ impl LoggedCalls {
         match std::mem::take(&mut logged.body) {
             LoggedBody::None => {}
             LoggedBody::Named(members) => self.named(config, logged, members, next_call, out),
-            body => self.one(config, logged, body, next_call).into_iter().for_each(out),
+            body => self.by_name(config, logged, body, next_call).into_iter().for_each(out),
         }
     }
 
@@ -54,78 +77,110 @@ impl LoggedCalls {
         &mut self,
         config: &Config,
         logged: Logged,
-        members: Vec<(String, String)>,
+        members: SmallVec<[(Arc<str>, Bytes); 1]>,
         next_call: &mut dyn FnMut() -> u64,
         out: &mut dyn FnMut(LoggedFrame),
     ) {
-        let known = |(name, json): (String, String)| Some((config.schema.type_by_snake_name(&name)?, json));
-        let mut known: SmallVec<[(TypeId, String); 4]> = members.into_iter().filter_map(known).collect();
-        if known.iter().any(|(ty, _)| config.plan.tunnel(*ty).is_some()) {
-            known.retain(|(ty, _)| config.plan.tunnel(*ty).is_some());
+        let known = |(name, json)| Some((self.member(config, &name)?, json));
+        let mut known: SmallVec<[(Member, Bytes); 1]> = members.into_iter().filter_map(known).collect();
+        if known.iter().any(|(member, _)| member.is_carrier) {
+            known.retain(|(member, _)| member.is_carrier);
         }
-        for (ty, json) in known {
-            let mut one = logged.clone();
-            one.message_type = Some(config.schema.ty(ty).name.clone());
-            if let (None, Some(rpc)) = (&one.rpc, self.only_taker(config, ty)) {
-                one.rpc = Some(rpc.clone());
-                one.side = one.side.or(Some(Side::Request));
+        let last = known.pop();
+        for (member, json) in known {
+            out(self.of_type(config, logged.clone(), member, json, next_call));
+        }
+        if let Some((member, json)) = last {
+            out(self.of_type(config, logged, member, json, next_call));
+        }
+    }
+
+    /// What a name stands for; `None` where it is no type's, or that of several.
+    fn member(&mut self, config: &Config, name: &Arc<str>) -> Option<Member> {
+        if let Some((_, member)) = self.named.iter().find(|(known, _)| known == name) {
+            return member.clone();
+        }
+        let schema = &config.schema;
+        let member = schema.type_by_snake_name(name).map(|ty| {
+            let mut takers = schema.methods().iter().filter(|m| m.input == ty);
+            let taker = takers.next().filter(|_| takers.next().is_none());
+            Member {
+                ty,
+                name: schema.ty(ty).name.clone(),
+                is_carrier: config.plan.tunnel(ty).is_some(),
+                taker: taker.map(|method| (method.name.clone(), is_unary(method))),
             }
-            self.one(config, one, LoggedBody::Json(json), next_call).into_iter().for_each(&mut *out);
-        }
-    }
-
-    /// The RPC that takes messages of a type, where it is the only one.
-    fn only_taker(&mut self, config: &Config, ty: TypeId) -> Option<&Arc<str>> {
-        let taker = self.takers.entry(ty).or_insert_with(|| {
-            let mut takers = config.schema.methods().iter().filter(|m| m.input == ty);
-            takers.next().filter(|_| takers.next().is_none()).map(|method| method.name.clone())
         });
-        taker.as_ref()
+        if self.named.len() < MAX_NAMED {
+            self.named.push((name.clone(), member.clone()));
+        }
+        member
     }
 
-    fn one(
+    fn of_type(
+        &mut self,
+        config: &Config,
+        mut logged: Logged,
+        member: Member,
+        json: Bytes,
+        next_call: &mut dyn FnMut() -> u64,
+    ) -> LoggedFrame {
+        logged.message_type = Some(member.name);
+        let unary = match (&logged.rpc, member.taker) {
+            (None, Some((rpc, unary))) => {
+                logged.rpc = Some(rpc);
+                logged.side = logged.side.or(Some(Side::Request));
+                unary
+            }
+            (rpc, _) => rpc.as_deref().and_then(|rpc| config.schema.method(rpc)).is_some_and(is_unary),
+        };
+        self.one(config, logged, Some(member.ty), unary, (json, true), next_call)
+    }
+
+    /// A message whose type its record names, or its RPC.
+    fn by_name(
         &mut self,
         config: &Config,
         logged: Logged,
         body: LoggedBody,
         next_call: &mut dyn FnMut() -> u64,
     ) -> Option<LoggedFrame> {
-        let side = logged.side.unwrap_or(Side::Response);
         let method = logged.rpc.as_deref().and_then(|rpc| config.schema.method(rpc));
-        let by_method = method.map(|m| if side == Side::Request { m.input } else { m.output });
+        let by_method = method.map(|m| if logged.side == Some(Side::Request) { m.input } else { m.output });
         let ty = logged.message_type.as_deref().and_then(|n| config.schema.type_by_name(n)).or(by_method);
-        let (payload, decoded) = match body {
+        let payload = match body {
             LoggedBody::Payload(bytes) => (bytes, false),
             LoggedBody::Json(text) => (Bytes::from(text), true),
             LoggedBody::Fields(text) => (fields(config, ty?, &text, &logged.ids)?, true),
             LoggedBody::Named(_) | LoggedBody::None => return None,
         };
-        // A unary call is one message each way: two records of one side are two calls.
-        let unary = method.is_some_and(|m| !m.client_streaming && !m.server_streaming);
-        let key = (logged.conn.as_ref().map(|c| c.id), logged.stream, logged.rpc.clone(), logged.ids.clone());
+        Some(self.one(config, logged, ty, method.is_some_and(is_unary), payload, next_call))
+    }
+
+    /// The frame of a record, whose message is decoded JSON or not.
+    fn one(
+        &mut self,
+        config: &Config,
+        logged: Logged,
+        ty: Option<TypeId>,
+        unary: bool,
+        (payload, decoded): (Bytes, bool),
+        next_call: &mut dyn FnMut() -> u64,
+    ) -> LoggedFrame {
+        let side = logged.side.unwrap_or(Side::Response);
         let length = logged.length.unwrap_or(payload.len() as u64);
-        let next = |(index, offset): (u32, u64)| {
-            (index.saturating_add(1), offset.saturating_add(length).saturating_add(5))
-        };
-        let full = self.calls.len() >= config.limits.max_calls;
-        let (call, (index, offset)) = match self.calls.get_mut(&key) {
-            Some((call, sides)) => {
-                if unary && sides[side as usize].0 > 0 {
-                    (*call, *sides) = (next_call(), [(0, 0); 2]);
-                }
-                let place = sides[side as usize];
-                sides[side as usize] = next(place);
-                (*call, place)
-            }
-            None => {
-                let (call, mut sides) = (next_call(), [(0, 0); 2]);
-                sides[side as usize] = next((0, 0));
-                if !full {
-                    self.calls.insert(key, (call, sides));
-                }
-                (call, (0, 0))
-            }
-        };
+        let key = (logged.conn.as_ref().map(|c| c.id), logged.stream, logged.rpc.clone(), logged.ids.clone());
+        let mut made = Call { number: 0, sides: [(0, 0); 2] };
+        let known = self.call(key, config.limits.max_calls);
+        let call = known.unwrap_or(&mut made);
+        // A unary call is one message each way: two records of one side are two calls.
+        if call.number == 0 || unary && call.sides[side as usize].0 > 0 {
+            *call = Call { number: next_call(), sides: [(0, 0); 2] };
+        }
+        let place = &mut call.sides[side as usize];
+        let (index, offset) = *place;
+        *place = (index.saturating_add(1), offset.saturating_add(length).saturating_add(5));
+        let call = call.number;
         let flags = logged.flags;
         let ends = logged.end_stream || flags.is_some_and(|f| f & 0x02 != 0);
         let lane = Lane {
@@ -161,8 +216,33 @@ impl LoggedCalls {
             payload,
             findings: Vec::new(),
         };
-        Some(LoggedFrame { frame, ids: logged.ids })
+        LoggedFrame { frame, ids: logged.ids }
     }
+
+    /// The call of a key, its number 0 where it is new; `None` where it is new and there is no room for more.
+    fn call(&mut self, key: CallKey, most: usize) -> Option<&mut Call> {
+        let place = match &self.last {
+            Some((last, place)) if *last == key => *place,
+            _ => {
+                let place = match self.places.get(&key) {
+                    Some(place) => *place,
+                    None if self.calls.len() >= most => return None,
+                    None => {
+                        self.calls.push(Call { number: 0, sides: [(0, 0); 2] });
+                        self.places.insert(key.clone(), self.calls.len() - 1);
+                        self.calls.len() - 1
+                    }
+                };
+                self.last = Some((key, place));
+                place
+            }
+        };
+        self.calls.get_mut(place)
+    }
+}
+
+fn is_unary(method: &Method) -> bool {
+    !method.client_streaming && !method.server_streaming
 }
 
 /// A message from members of a record: those named as a field, or as a field with its encoding

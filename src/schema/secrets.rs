@@ -90,7 +90,11 @@ pub(super) fn snake_case(name: &str) -> String {
         if starts_word {
             out.push('_');
         }
-        out.extend(c.to_lowercase());
+        // Nearly all names are ASCII, of which one letter makes one.
+        match c.is_ascii() {
+            true => out.push(c.to_ascii_lowercase()),
+            false => out.extend(c.to_lowercase()),
+        }
         before = Some(c);
     }
     out

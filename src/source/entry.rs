@@ -16,11 +16,32 @@ pub(super) struct Sink<'a> {
     pub out: &'a mut VecDeque<Record>,
     pub limits: &'a Limits,
     pub conns: &'a ConnIds,
+    /// The block that is being read.
+    block: Bytes,
 }
 
-impl Sink<'_> {
+impl<'a> Sink<'a> {
+    pub(super) fn new(out: &'a mut VecDeque<Record>, limits: &'a Limits, conns: &'a ConnIds) -> Self {
+        Self { out, limits, conns, block: Bytes::new() }
+    }
+
     pub(super) fn find(&mut self, finding: Finding) {
         self.out.push_back(Record::Finding(finding));
+    }
+
+    /// Tells which block is being read.
+    pub(super) fn begin(&mut self, block: &Bytes) {
+        self.block = block.clone();
+    }
+
+    /// The bytes of a text: a part of the block, where it lies in that.
+    pub(super) fn part(&self, text: &str) -> Bytes {
+        let from = (text.as_ptr() as usize).wrapping_sub(self.block.as_ptr() as usize);
+        let range = from..from.wrapping_add(text.len());
+        match self.block.get(range.clone()) {
+            Some(part) if std::ptr::eq(part, text.as_bytes()) => self.block.slice(range),
+            _ => Bytes::copy_from_slice(text.as_bytes()),
+        }
     }
 }
 
@@ -175,7 +196,7 @@ mod tests {
     #[test]
     fn names_of_connections_are_kept() {
         let (mut out, limits, ids) = (VecDeque::new(), Limits::default(), ConnIds::starting_at(7));
-        let sink = Sink { out: &mut out, limits: &limits, conns: &ids };
+        let sink = Sink::new(&mut out, &limits, &ids);
         let mut conns = Conns::default();
         let make = |n: u32| (format!("har:{n}"), None, None);
         let (a, first) = conns.next_stream("a", &sink, make);

@@ -50,7 +50,7 @@ impl Reader {
     fn item(&mut self, item: Item<'_>, sink: &mut Sink<'_>) {
         let place = |at: u64, length: u64| Span::new(Space::Input, at, at.saturating_add(length));
         match item {
-            Item::Value { at, json } => {
+            Item::Value { at, json, .. } => {
                 self.entries += 1;
                 let text = String::from_utf8_lossy(json);
                 match Members::read(&text) {

@@ -37,6 +37,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use bytes::Bytes;
+use smallvec::SmallVec;
 
 use crate::base::{Finding, Limits, Timestamp};
 use crate::pdu::{Conn, Head, HttpEvent, Packet, Side};
@@ -110,7 +111,7 @@ pub enum LoggedBody {
     /// A JSON object of the record's other members, some of which are fields of the message.
     Fields(String),
     /// Members whose key is the snake_case name of a message type, each with its ProtoJSON.
-    Named(Vec<(String, String)>),
+    Named(SmallVec<[(Arc<str>, Bytes); 1]>),
     /// Not in the file.
     #[default]
     None,

@@ -165,8 +165,7 @@ impl Reader {
     }
 
     fn advance(&mut self) {
-        let mut sink =
-            Sink { out: &mut self.queue, limits: &self.options.limits, conns: &self.options.conns };
+        let mut sink = Sink::new(&mut self.queue, &self.options.limits, &self.options.conns);
         let more = match &mut self.parser {
             Parser::Saz(saz) => saz.next(&mut sink),
             #[cfg(feature = "sqlite")]
@@ -203,8 +202,7 @@ impl Reader {
     fn push(&mut self, block: Bytes) {
         let at = self.at;
         self.at += block.len() as u64;
-        let mut sink =
-            Sink { out: &mut self.queue, limits: &self.options.limits, conns: &self.options.conns };
+        let mut sink = Sink::new(&mut self.queue, &self.options.limits, &self.options.conns);
         let text = self.utf16.as_mut().map(|utf16| utf16.push(&block));
         let block = text.unwrap_or(block);
         let pushed = match &mut self.parser {
@@ -237,8 +235,7 @@ impl Reader {
 
     fn finish(&mut self) {
         self.ended = true;
-        let mut sink =
-            Sink { out: &mut self.queue, limits: &self.options.limits, conns: &self.options.conns };
+        let mut sink = Sink::new(&mut self.queue, &self.options.limits, &self.options.conns);
         let finished = match &mut self.parser {
             Parser::Pcap(pcap) => {
                 pcap.finish(sink.out);

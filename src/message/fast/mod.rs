@@ -5,11 +5,15 @@
 //! field and oneof set once, each repeated field in one run, nothing unknown, malformed or hidden.
 
 mod first;
+mod outline;
+mod read;
 mod table;
 #[cfg(test)]
 mod tests;
 mod text;
 mod walk;
+
+use smallvec::SmallVec;
 
 use crate::{
     base::Limits,
@@ -18,6 +22,7 @@ use crate::{
 
 use super::{Expand, IdValue, JsonOptions};
 
+pub use outline::{Content, Outline};
 pub use table::Tables;
 
 /// An id that was met on the way.
@@ -40,6 +45,18 @@ pub fn serves(options: &JsonOptions<'_>) -> bool {
 /// what they hold. `None` where they are not.
 pub fn branch(schema: &Schema, tables: &Tables, ty: TypeId, payload: &[u8]) -> Option<Option<u16>> {
     walk::branch(tables.table(schema, ty)?, payload)
+}
+
+/// The outermost fields of a message and all of its ids, as [`write`] finds them. `None` where it is not regular, or
+/// holds what takes more than a look (lists, maps, enums, floats).
+pub fn outline<'a>(
+    schema: &Schema,
+    tables: &Tables,
+    ty: TypeId,
+    payload: &'a [u8],
+    limits: &Limits,
+) -> Option<(Outline<'a>, SmallVec<[FastId<'a>; 4]>)> {
+    outline::outline(schema, tables, ty, payload, limits)
 }
 
 /// Appends the JSON of a regular message and its ids; gives the branch set in the root's first oneof.

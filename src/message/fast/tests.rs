@@ -1,6 +1,6 @@
 use crate::{
     base::Limits,
-    message::{Id, IdValue, JsonOptions, Tree, decode, fast, ids, json, kind},
+    message::{Id, IdValue, JsonOptions, NodeKind, Tree, decode, fast, ids, json, kind},
     schema::{Annotation, Encoding, Nested, Schema, Sources, TypeId, load},
 };
 
@@ -68,6 +68,31 @@ fn tolerant(
 
 fn said(value: IdValue<'_>) -> String {
     format!("{value:?}")
+}
+
+/// Whether a message could be outlined; where it could, its outline must be the tree's.
+fn check_outline(schema: &Schema, tables: &fast::Tables, payload: &[u8]) -> bool {
+    let ty = schema.type_by_name("demo.v1.All").unwrap();
+    let limits = Limits::default();
+    let Some((outline, found)) = fast::outline(schema, tables, ty, payload, &limits) else { return false };
+    let (mut tree, mut findings) = (Tree::new(), Vec::new());
+    decode(schema, Some(ty), payload, &limits, &mut tree, &mut findings);
+    assert!(findings.is_empty(), "{findings:?} of {payload:02x?}");
+    for field in 0..schema.ty(ty).fields.len() as u16 {
+        let mut nodes = tree.children(Tree::ROOT).map(|(_, n)| n).filter(|n| n.field == field);
+        let (node, other) = (nodes.next(), nodes.next());
+        let content = node.map(|n| match n.kind {
+            NodeKind::Scalar => fast::Content::Bits(n.bits),
+            _ => fast::Content::Bytes(n.bytes(payload)),
+        });
+        assert_eq!((outline.get(field), other), (content, None), "{field} of {payload:02x?}");
+    }
+    let mut ids_found: Vec<Id<'_>> = Vec::new();
+    ids(schema, &tree, payload, &mut ids_found);
+    let of_tree: Ids = ids_found.iter().map(|i| (i.namespace, said(i.value), i.absent)).collect();
+    let found: Ids = found.iter().map(|i| (i.namespace, said(i.value), i.absent)).collect();
+    assert_eq!(found, of_tree, "{payload:02x?}");
+    true
 }
 
 /// Whether the fast lane took it; where it did, it must agree.
@@ -228,19 +253,22 @@ fn what_it_takes_is_what_the_tolerant_lane_writes() {
     let schema = schema();
     let tables = fast::Tables::new(&schema, false);
     let mut dice = Dice(7);
-    let (mut taken, rounds) = (0, 6_000);
+    let (mut taken, mut outlined, rounds) = (0, 0, 6_000);
     for round in 0..rounds {
         let payload = dice.message(0);
+        outlined += usize::from(check_outline(&schema, &tables, &payload));
         taken += usize::from(check(&schema, &tables, &payload, round % 2 == 0));
         // One byte changed: irregular in every way there is.
         let mut odd = payload.clone();
         let at = dice.roll(odd.len() as u64 + 1) as usize;
         if let Some(byte) = odd.get_mut(at) {
             *byte ^= 1 << dice.roll(8);
+            check_outline(&schema, &tables, &odd);
             check(&schema, &tables, &odd, round % 2 == 0);
         }
     }
     assert!(taken > rounds / 3, "only {taken} of {rounds} were taken");
+    assert!(outlined > rounds / 4, "only {outlined} of {rounds} were outlined");
 }
 
 #[test]

@@ -7,24 +7,25 @@ use smallvec::SmallVec;
 
 use crate::{
     base::{Limits, secret::Sieve},
-    message::{IdValue, MAX_DEPTH, ids::widened, json, wire, wkt},
+    message::{MAX_DEPTH, json, wkt},
     schema::{Kind, Schema, TypeId, is_secret_name},
 };
 
 use super::{
     FastId, Tables,
+    read::{self, Raw, is_zero, varint},
     table::{self, Form, Op, Seen, Shape, Table},
     text,
 };
 
 /// Deepest nesting that is done here: each level is a call.
-const DEEPEST: usize = 64;
+pub(super) const DEEPEST: usize = 64;
 
 /// Fields of one payload that are done here.
 const MAX_FIELDS: u32 = 2 << 20;
 
 /// Longest payload that is done here.
-const MAX_PAYLOAD: usize = 1 << 30;
+pub(super) const MAX_PAYLOAD: usize = 1 << 30;
 
 /// Map entries whose keys are compared one by one.
 const FEW: usize = 16;
@@ -42,13 +43,6 @@ pub(super) struct Walk<'a, 'o> {
     ids: &'o mut Vec<FastId<'a>>,
     branch: Option<u16>,
     fields: u32,
-}
-
-/// A field's content: a number's bits, or a range of the payload.
-#[derive(Clone, Copy)]
-enum Raw {
-    Bits(u64),
-    Range(usize, usize),
 }
 
 impl<'a, 'o> Walk<'a, 'o> {
@@ -92,11 +86,7 @@ impl<'a, 'o> Walk<'a, 'o> {
         while at < end {
             let (tag, content) = self.varint(at, end)?;
             let op = table.op(u32::try_from(tag).ok()?)?;
-            let (word, bit) = (seen.get_mut(usize::from(op.slot >> 6))?, 1 << (op.slot & 63));
-            if *word & bit != 0 {
-                return None;
-            }
-            *word |= bit;
+            table.see(&mut seen, op)?;
             if depth == 0 && op.first_oneof {
                 self.branch = Some(op.index);
             }
@@ -122,19 +112,10 @@ impl<'a, 'o> Walk<'a, 'o> {
                 }
             };
         }
-        if let Some(required) = &table.required
-            && required.iter().zip(&seen).any(|(required, seen)| required & !seen != 0)
-        {
+        if !table.is_complete(&seen) {
             return None;
         }
-        let mut place = ids_before;
-        for (slot, namespace) in &table.zeros {
-            if seen.get(usize::from(slot >> 6))? & 1 << (slot & 63) == 0 {
-                let id = FastId { namespace: *namespace, value: IdValue::Number(0), absent: true };
-                self.ids.insert(place, id);
-                place += 1;
-            }
-        }
+        table.absent(&seen, |place, id| self.ids.insert(ids_before + place, id));
         self.out.push(b'}');
         Some(())
     }
@@ -155,47 +136,16 @@ impl<'a, 'o> Walk<'a, 'o> {
         varint(self.payload, at, end)
     }
 
-    /// A value of a wire type.
     #[inline]
     fn read(&self, wire: u32, at: usize, end: usize) -> Option<(Raw, usize)> {
-        match wire {
-            0 => self.varint(at, end).map(|(bits, next)| (Raw::Bits(bits), next)),
-            2 => {
-                let (length, from) = self.varint(at, end)?;
-                let to = from.checked_add(usize::try_from(length).ok()?).filter(|to| *to <= end)?;
-                Some((Raw::Range(from, to), to))
-            }
-            1 => {
-                let bytes = self.payload.get(at..end)?.first_chunk()?;
-                Some((Raw::Bits(u64::from_le_bytes(*bytes)), at + 8))
-            }
-            _ => {
-                let bytes = self.payload.get(at..end)?.first_chunk()?;
-                Some((Raw::Bits(u64::from(u32::from_le_bytes(*bytes))), at + 4))
-            }
-        }
+        read::value(self.payload, wire, at, end)
     }
 
     #[inline]
     fn id(&mut self, op: &Op, raw: Raw) {
         if let Some(namespace) = op.id {
-            self.found(namespace, op, raw);
+            self.ids.extend(read::id(self.payload, namespace, op, raw));
         }
-    }
-
-    fn found(&mut self, namespace: u16, op: &Op, raw: Raw) {
-        let value = match (op.kind, raw) {
-            (Kind::String | Kind::Bytes, Raw::Range(from, to)) if from < to => {
-                let bytes = self.payload.get(from..to).unwrap_or_default();
-                match op.kind {
-                    Kind::String => std::str::from_utf8(bytes).map_or(IdValue::Bytes(bytes), IdValue::Text),
-                    _ => IdValue::Bytes(bytes),
-                }
-            }
-            (Kind::String | Kind::Bytes | Kind::Message(_), _) | (_, Raw::Range(..)) => return,
-            (kind, Raw::Bits(bits)) => IdValue::Number(widened(kind, bits)),
-        };
-        self.ids.push(FastId { namespace, value, absent: false });
     }
 
     fn value(&mut self, op: &Op, raw: Raw, depth: usize) -> Option<()> {
@@ -487,19 +437,4 @@ pub(super) fn branch(table: &Table, payload: &[u8]) -> Option<Option<u16>> {
         };
     }
     (at == end && table.form == Form::Object).then_some(branch)
-}
-
-/// As [`wire::varint`] reads it: why it cannot be read is for the tolerant lane to tell.
-#[inline(always)]
-fn varint(payload: &[u8], at: usize, end: usize) -> Option<(u64, usize)> {
-    wire::varint(payload, at, end).ok()
-}
-
-/// Whether a value is its kind's default.
-fn is_zero(kind: Kind, raw: Raw) -> bool {
-    match (kind, raw) {
-        (_, Raw::Range(from, to)) => from == to,
-        (Kind::Int32 | Kind::Uint32 | Kind::Sint32 | Kind::Enum(_), Raw::Bits(bits)) => bits as u32 == 0,
-        (_, Raw::Bits(bits)) => bits == 0,
-    }
 }

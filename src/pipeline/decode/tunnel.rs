@@ -8,6 +8,7 @@ use crate::base::json::{push_key, push_number, push_string};
 use crate::base::text::hex;
 use crate::base::{Code, Finding, Severity};
 use crate::dialect::{Payload, PayloadEncoding, Tunnel};
+use crate::message::fast::{self, Content};
 use crate::message::{self, JsonOptions, Node, NodeKind, Tree};
 use crate::query::Stage;
 use crate::schema::{Kind, TypeId};
@@ -19,6 +20,48 @@ use super::Worker;
 use super::ids::counts_absent;
 
 impl Worker {
+    /// Opens a regular message that a regular message carries, without a tree of either; false where it takes one.
+    pub(super) fn tunnel_regular(
+        &mut self,
+        config: &Config,
+        job: &Job,
+        wire: &[u8],
+        options: &JsonOptions<'_>,
+        decoded: &mut Decoded,
+    ) -> bool {
+        let (Some(tables), Some((number, inner, assumed))) = (self.tables.as_deref(), job.joined.inner)
+        else {
+            return false;
+        };
+        let Some(tunnel) = config.plan.tunnels.get(usize::from(number)) else { return false };
+        let outlined = fast::outline(&config.schema, tables, tunnel.carrier, wire, &config.limits);
+        let Some((outline, ids)) = outlined else { return false };
+        let mut set = tunnel.payloads.iter().filter_map(|payload| match outline.get(payload.field)? {
+            Content::Bytes(text) if !text.is_empty() => Some((payload, text)),
+            _ => None,
+        });
+        let (Some((payload, text)), None) = (set.next(), set.next()) else { return false };
+        let Ok(bytes) = opened(text, payload.encoding) else { return false };
+        if !self.carried_fast(config, job, inner, &bytes, options, decoded) {
+            return false;
+        }
+        let outer = config.schema.ty(tunnel.carrier);
+        let order = match tunnel.order.and_then(|order| outline.get(order)) {
+            Some(Content::Bits(bits)) => bits,
+            _ => 0,
+        };
+        let ids = ids.iter().map(|id| (id.namespace, id.value, id.absent));
+        decoded.carrier = Some(Carrier {
+            message_type: outer.name.clone(),
+            field: outer.field(payload.field).map(|f| f.name.clone()).unwrap_or_default(),
+            encoding: payload.encoding.name(),
+            members: members(config, tunnel, order, ids),
+            assumed,
+        });
+        decoded.payload = bytes.into();
+        true
+    }
+
     /// Opens a carried message; false where the outer message is to be shown instead.
     #[expect(clippy::too_many_arguments, reason = "the parts of one frame, each from another place")]
     pub(super) fn tunnel(
@@ -61,7 +104,7 @@ impl Worker {
             message_type: outer.name.clone(),
             field: used.and_then(|p| outer.field(p.field)).map(|f| f.name.clone()).unwrap_or_default(),
             encoding: used.map_or(first, |p| p.encoding).name(),
-            members: members(config, &self.tree, wire, tunnel),
+            members: self.members(config, tunnel, wire),
             assumed,
         };
         if found.is_empty() {
@@ -89,6 +132,14 @@ impl Worker {
         }
         decoded.carrier = Some(carrier);
         true
+    }
+
+    /// See [`members`]; of the tree.
+    fn members(&self, config: &Config, tunnel: &Tunnel, wire: &[u8]) -> Vec<u8> {
+        let order = tunnel.order.and_then(|order| last(&self.tree, order)).map_or(0, |node| node.bits);
+        let mut ids: SmallVec<[message::Id<'_>; 4]> = SmallVec::new();
+        message::ids(&config.schema, &self.tree, wire, &mut ids);
+        members(config, tunnel, order, ids.into_iter().map(|id| (id.namespace, id.value, id.absent)))
     }
 
     /// Shows a regular message of the likeliest type; false where it is none. What is regular fits its type.
@@ -181,7 +232,12 @@ impl Worker {
 /// The bytes of a tunnel's payload; `None` where the field is not set or empty, an error where it is not in its encoding.
 pub fn carried_bytes(tree: &Tree, wire: &[u8], payload: Payload) -> Option<Result<Vec<u8>, String>> {
     let value = last(tree, payload.field).map(|n| n.bytes(wire)).filter(|v| !v.is_empty())?;
-    Some(match payload.encoding {
+    Some(opened(value, payload.encoding))
+}
+
+/// What a payload's text stands for, or why it stands for nothing.
+fn opened(value: &[u8], encoding: PayloadEncoding) -> Result<Vec<u8>, String> {
+    match encoding {
         PayloadEncoding::Raw => Ok(value.to_vec()),
         PayloadEncoding::Base64 => {
             base64_simd::forgiving_decode_to_vec(value).map_err(|_| "expected base64".to_owned())
@@ -195,7 +251,7 @@ pub fn carried_bytes(tree: &Tree, wire: &[u8], payload: Payload) -> Option<Resul
                 }
             })
         }
-    })
+    }
 }
 
 /// The last node of one of the root's fields.
@@ -203,25 +259,28 @@ fn last(tree: &Tree, field: u16) -> Option<&message::Node> {
     tree.children(Tree::ROOT).filter(|(_, n)| n.field == field).last().map(|(_, n)| n)
 }
 
-/// The outer message's order and joining id, as members of a JSON object.
-fn members(config: &Config, tree: &Tree, wire: &[u8], tunnel: &Tunnel) -> Vec<u8> {
+/// The outer message's order and joining id, as members of a JSON object. Of an id: namespace, value, whether it is
+/// left out.
+fn members<'a>(
+    config: &Config,
+    tunnel: &Tunnel,
+    order: u64,
+    mut ids: impl Iterator<Item = (u16, message::IdValue<'a>, bool)>,
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
     let outer = config.schema.ty(tunnel.carrier);
-    if let Some((order, field)) = tunnel.order.and_then(|o| Some((o, outer.field(o)?))) {
-        let number = last(tree, order).map(|n| n.bits).unwrap_or(0);
+    if let Some(field) = tunnel.order.and_then(|place| outer.field(place)) {
         push_key(&mut out, &field.name);
-        push_number(&mut out, number as i64);
+        push_number(&mut out, order as i64);
     }
-    let mut ids: SmallVec<[message::Id<'_>; 4]> = SmallVec::new();
-    message::ids(&config.schema, tree, wire, &mut ids);
-    let joins = |id: &message::Id<'_>| {
-        Some(id.namespace) == tunnel.namespace && (!id.absent || counts_absent(config, id.namespace))
+    let joins = |(namespace, _, absent): &(u16, message::IdValue<'_>, bool)| {
+        Some(*namespace) == tunnel.namespace && (!absent || counts_absent(config, *namespace))
     };
-    if let Some(id) = ids.into_iter().find(joins)
-        && let Some(namespace) = config.plan.namespaces.get(usize::from(id.namespace))
+    if let Some((namespace, value, _)) = ids.find(joins)
+        && let Some(namespace) = config.plan.namespaces.get(usize::from(namespace))
     {
         push_key(&mut out, &namespace.key);
-        match id.value {
+        match value {
             message::IdValue::Text(text) => push_string(&mut out, text),
             message::IdValue::Bytes(bytes) => push_string(&mut out, &hex(bytes)),
             message::IdValue::Number(number) => push_number(&mut out, number),

@@ -56,7 +56,7 @@ fn flow(request: String, response: String, more: &[(&str, String)]) -> String {
 
 fn read(content: &str, size: usize) -> Vec<String> {
     let (mut out, limits, conns) = (VecDeque::new(), Limits::default(), ConnIds::default());
-    let mut sink = Sink { out: &mut out, limits: &limits, conns: &conns };
+    let mut sink = Sink::new(&mut out, &limits, &conns);
     let mut reader = Reader::new(10_000);
     for chunk in content.as_bytes().chunks(size) {
         if reader.push(chunk, &mut sink).is_err() {
@@ -123,7 +123,7 @@ fn exchanges() {
 fn addresses_and_times() {
     let content = flow(request(text("up")), null(), &[]);
     let (mut out, limits, conns) = (VecDeque::new(), Limits::default(), ConnIds::default());
-    let mut sink = Sink { out: &mut out, limits: &limits, conns: &conns };
+    let mut sink = Sink::new(&mut out, &limits, &conns);
     let _ = Reader::new(10_000).push(content.as_bytes(), &mut sink);
     let Some(Record::Http(event)) = out.front() else { panic!("an event") };
     assert_eq!(event.conn.client.as_deref(), Some("[::1]:9"));

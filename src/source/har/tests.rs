@@ -8,7 +8,7 @@ use super::*;
 
 fn read(text: &[u8], size: usize) -> (Vec<String>, bool) {
     let (mut out, limits, conns) = (VecDeque::new(), Limits::default(), ConnIds::default());
-    let mut sink = Sink { out: &mut out, limits: &limits, conns: &conns };
+    let mut sink = Sink::new(&mut out, &limits, &conns);
     let mut reader = Reader::new(1 << 20);
     for chunk in text.chunks(size.max(1)) {
         reader.push(chunk, &mut sink);

@@ -2,7 +2,10 @@
 //! payload or with the fields of a request beside the name of the RPC.
 //! Never guesses a type: it hands on what the record names.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use smallvec::SmallVec;
 
 use crate::base::{Code, Finding, Severity, Space, Span};
 use crate::pdu::{Headers, Side};
@@ -228,10 +231,10 @@ fn named(at: u64, m: &Members<'_>, sink: &mut Sink<'_>) -> Outcome {
     let is_name = |name: &str| {
         name.contains('_') && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
     };
-    let messages: Vec<(String, String)> =
+    let messages: SmallVec<[(Arc<str>, Bytes); 1]> =
         m.0.iter()
             .filter(|(name, raw)| is_name(name) && is_object(raw))
-            .map(|(name, raw)| (name.to_string(), (*raw).to_owned()))
+            .map(|(name, raw)| (Arc::from(&**name), sink.part(raw)))
             .collect();
     if messages.is_empty() || m.has("type") {
         return Outcome::Unknown;

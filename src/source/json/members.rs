@@ -2,16 +2,19 @@
 //! Never builds a tree and never copies a value.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::skip::Places;
 use super::text;
 
 /// The members of an object, in order.
 #[derive(Default)]
-pub(in crate::source) struct Members<'a>(pub Vec<(Cow<'a, str>, &'a str)>, Lengths);
+pub(in crate::source) struct Members<'a>(pub Vec<(Cow<'a, str>, &'a str)>, Lengths, Cell<bool>);
 
 /// The lengths that names have, one bit each: shapes ask for many names that are not there.
 #[derive(Clone, Copy, Default)]
@@ -29,12 +32,36 @@ impl<'a> Members<'a> {
         serde_json::from_str(json).ok()
     }
 
+    /// The members of an object that were found in it.
+    pub(super) fn found(json: &'a str, places: &Places) -> Option<Self> {
+        let mut lengths = 0;
+        let member = |(name, value): &(Range<usize>, Range<usize>)| {
+            let (name, value) = (json.get(name.clone())?, json.get(value.clone())?);
+            lengths |= Lengths::bit(name);
+            Some((Cow::Borrowed(name), value))
+        };
+        let members = places.iter().map(member).collect::<Option<_>>()?;
+        Some(Self(members, Lengths(lengths), Cell::new(false)))
+    }
+
+    /// Whether any member was asked for that is there.
+    pub(super) fn is_known(&self) -> bool {
+        self.2.get()
+    }
+
+    /// Tells that a member was come upon by its name.
+    pub(super) fn know(&self) {
+        self.2.set(true);
+    }
+
     /// The text of a member that is there and not null; the last of its name, as JSON readers do.
     pub(in crate::source) fn get(&self, name: &str) -> Option<&'a str> {
         if self.1.0 & Lengths::bit(name) == 0 {
             return None;
         }
-        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, raw)| *raw).filter(|raw| *raw != "null")
+        let (_, raw) = self.0.iter().rev().find(|(key, _)| key == name)?;
+        self.know();
+        Some(*raw).filter(|raw| *raw != "null")
     }
 
     pub(in crate::source) fn has(&self, name: &str) -> bool {
@@ -115,7 +142,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                     lengths |= Lengths::bit(&key);
                     members.push((key, raw.get()));
                 }
-                Ok(Members(members, Lengths(lengths)))
+                Ok(Members(members, Lengths(lengths), Cell::new(false)))
             }
         }
         deserializer.deserialize_map(Object)

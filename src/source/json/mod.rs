@@ -8,17 +8,21 @@ pub(super) mod members;
 mod proxied;
 mod rows;
 mod scan;
+mod skip;
 pub(super) mod text;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+
+use bytes::Bytes;
 
 use crate::base::{Code, Finding, Severity, Space, Span, Timestamp};
 use crate::pdu::{Conn, Side};
 
 use super::entry::{Conns, Sink};
 use super::error::Trouble;
-use members::Members;
+use super::{Logged, LoggedBody, Record};
+use members::{Members, is_object};
 pub(super) use scan::{Item, Scanner, Target};
 
 /// Broken records that get a finding each; more are counted.
@@ -53,6 +57,8 @@ pub(super) struct Shapes {
     conns: Conns,
     rows: rows::Rows,
     skipped: Vec<(&'static str, u64)>,
+    /// The names of the record before, where it was one of messages by name and no shape knows any of them.
+    names: Vec<Arc<str>>,
 }
 
 impl Reader {
@@ -68,7 +74,8 @@ impl Reader {
         }
     }
 
-    pub(super) fn push(&mut self, block: &[u8], sink: &mut Sink<'_>) {
+    pub(super) fn push(&mut self, block: &Bytes, sink: &mut Sink<'_>) {
+        sink.begin(block);
         let mut scanner = std::mem::replace(&mut self.scanner, Scanner::new(Target::Values, 0));
         scanner.push(block, &mut |item| self.item(item, sink));
         self.scanner = scanner;
@@ -104,12 +111,13 @@ impl Reader {
 
     fn item(&mut self, item: Item<'_>, sink: &mut Sink<'_>) {
         match item {
-            Item::Value { at, json } => {
-                let json = match simdutf8::basic::from_utf8(json) {
-                    Ok(json) => Cow::Borrowed(json),
-                    Err(_) => String::from_utf8_lossy(json),
+            Item::Value { at, json, members } => {
+                let (json, members) = match simdutf8::basic::from_utf8(json) {
+                    Ok(json) => (Cow::Borrowed(json), members),
+                    Err(_) => (String::from_utf8_lossy(json), None),
                 };
-                match Members::read(&json) {
+                let found = members.and_then(|places| Members::found(&json, places));
+                match found.or_else(|| Members::read(&json)) {
                     Some(members) => self.count(at, &members, sink),
                     None => self.broken(at, "an object that does not parse", sink),
                 }
@@ -131,7 +139,7 @@ impl Reader {
     }
 
     fn count(&mut self, at: u64, members: &Members<'_>, sink: &mut Sink<'_>) {
-        match self.shapes.read(at, members, sink) {
+        match self.shapes.again(at, members, sink).unwrap_or_else(|| self.shapes.read(at, members, sink)) {
             Outcome::Read => self.read += 1,
             Outcome::Skipped(_) => {}
             Outcome::Unknown => {
@@ -170,6 +178,23 @@ impl Shapes {
         outcome
     }
 
+    /// Hands on a record with the names of the one before, of which no shape knows any: it is of the same shape.
+    fn again(&self, at: u64, members: &Members<'_>, sink: &mut Sink<'_>) -> Option<Outcome> {
+        let is_same =
+            |(name, (other, raw)): (&Arc<str>, &(Cow<'_, str>, &str))| **name == **other && is_object(raw);
+        let names = &self.names;
+        if names.is_empty() || names.len() != members.0.len() || !names.iter().zip(&members.0).all(is_same) {
+            return None;
+        }
+        let messages = names.iter().zip(&members.0).map(|(name, (_, raw))| (name.clone(), sink.part(raw)));
+        sink.out.push_back(Record::Logged(Logged {
+            at: Some(at),
+            body: LoggedBody::Named(messages.collect()),
+            ..Logged::default()
+        }));
+        Some(Outcome::Read)
+    }
+
     fn dispatch(&mut self, at: u64, members: &Members<'_>, sink: &mut Sink<'_>) -> Outcome {
         if rows::is_row(members) {
             return self.rows.read(at, members, &mut self.conns, sink);
@@ -182,7 +207,22 @@ impl Shapes {
         }
         match frame::read(at, members, &mut self.conns, sink) {
             Outcome::Unknown => self.listed(at, members, sink),
-            outcome => outcome,
+            outcome => {
+                self.keep_names(members, sink);
+                outcome
+            }
+        }
+    }
+
+    /// Keeps the names of a record, where they alone made it what it is.
+    fn keep_names(&mut self, members: &Members<'_>, sink: &Sink<'_>) {
+        let last = match sink.out.back() {
+            Some(Record::Logged(Logged { body: LoggedBody::Named(messages), .. })) => messages,
+            _ => return,
+        };
+        self.names.clear();
+        if !members.is_known() && last.len() == members.0.len() {
+            self.names.extend(last.iter().map(|(name, _)| name.clone()));
         }
     }
 
@@ -273,12 +313,14 @@ fn ids(members: &Members<'_>) -> Vec<(String, String)> {
     let mut out = Vec::new();
     for (name, raw) in &members.0 {
         if name == "ids" || name == "carrier" {
+            members.know();
             if let Some(inner) = Members::read(raw) {
                 out.extend(
                     inner.0.iter().filter(|(k, _)| name == "ids" || is_id(k)).filter_map(|(k, v)| id(k, v)),
                 );
             }
         } else if is_id(name) {
+            members.know();
             out.extend(id(name, raw));
         }
     }

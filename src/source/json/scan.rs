@@ -1,8 +1,10 @@
 //! Splits JSON text into the values that are records, without reading what is in them.
 //! Never holds more than one value, and none longer than the limit.
 
+use super::skip::{self, Places};
+
 /// Deepest nesting that is followed; what is deeper is given up.
-const MAX_DEPTH: usize = 128;
+pub(super) const MAX_DEPTH: usize = 128;
 
 /// Which values are records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,8 +18,8 @@ pub(in crate::source) enum Target {
 /// What the scanner comes upon.
 #[derive(PartialEq, Debug)]
 pub(in crate::source) enum Item<'a> {
-    /// A whole object.
-    Value { at: u64, json: &'a [u8] },
+    /// A whole object, and where its members are in it, if that is known.
+    Value { at: u64, json: &'a [u8], members: Option<&'a Places> },
     /// Text from `at` on that is not JSON, and why.
     Broken { at: u64, why: &'static str },
     /// The text ends inside an object that begins at `at`.
@@ -68,6 +70,8 @@ pub(in crate::source) struct Scanner {
     open: Option<u64>,
     carry: Vec<u8>,
     oversize: bool,
+    /// The members of an object that was found in one piece.
+    members: Places,
     /// How far the text was read.
     at: u64,
     /// Whether `log` and `log.entries` were there, for [`Target::Entries`].
@@ -91,6 +95,7 @@ impl Scanner {
             open: None,
             carry: Vec::new(),
             oversize: false,
+            members: Places::new(),
             at: 0,
             found_entries: false,
             done: false,
@@ -130,6 +135,16 @@ impl Scanner {
                     }
                     self.mode = Mode::Lost { line_start: byte == b'\n' };
                 }
+                Mode::Plain if byte == b'{' && self.stack.is_empty() && self.target == Target::Values => {
+                    match self.whole(at, block.get(i..).unwrap_or_default(), out) {
+                        Some(length) => {
+                            i += length;
+                            continue;
+                        }
+                        None if self.plain(byte, at, i, block, &mut from, out) == Again::Same => continue,
+                        None => {}
+                    }
+                }
                 Mode::Plain => {
                     if self.plain(byte, at, i, block, &mut from, out) == Again::Same {
                         continue;
@@ -143,6 +158,17 @@ impl Scanner {
             self.limit();
         }
         self.at = base + block.len() as u64;
+    }
+
+    /// An object outside of all others that ends in the same piece of the text, which most do: found in one go.
+    fn whole(&mut self, at: u64, text: &[u8], out: &mut impl FnMut(Item<'_>)) -> Option<usize> {
+        self.members.clear();
+        let length = skip::object(text, &mut self.members).filter(|length| *length <= self.max)?;
+        let json = text.get(..length)?;
+        self.line_start = false;
+        self.last = Last::None;
+        out(Item::Value { at, json, members: Some(&self.members) });
+        Some(length)
     }
 
     /// Tells that the text ends.
@@ -276,9 +302,9 @@ impl Scanner {
             if self.oversize || length > self.max as u64 {
                 out(Item::TooLarge { at, length });
             } else if self.carry.is_empty() {
-                out(Item::Value { at, json: piece });
+                out(Item::Value { at, json: piece, members: None });
             } else {
-                out(Item::Value { at, json: &self.carry });
+                out(Item::Value { at, json: &self.carry, members: None });
             }
             self.carry.clear();
             self.oversize = false;
@@ -352,7 +378,7 @@ mod tests {
         let mut scanner = Scanner::new(target, max);
         let mut take = |item: Item<'_>| {
             out.push(match item {
-                Item::Value { at, json } => format!("{at} {}", String::from_utf8_lossy(json)),
+                Item::Value { at, json, .. } => format!("{at} {}", String::from_utf8_lossy(json)),
                 Item::Broken { at, .. } => format!("{at} broken"),
                 Item::Cut { at } => format!("{at} cut"),
                 Item::TooLarge { at, length } => format!("{at} too large {length}"),

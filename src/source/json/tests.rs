@@ -9,10 +9,10 @@ use crate::source::{ConnIds, Logged, LoggedBody, Record};
 
 fn read(text: &str, size: usize) -> (Vec<Record>, bool) {
     let (mut out, limits, conns) = (VecDeque::new(), Limits::default(), ConnIds::default());
-    let mut sink = Sink { out: &mut out, limits: &limits, conns: &conns };
+    let mut sink = Sink::new(&mut out, &limits, &conns);
     let mut reader = Reader::new(1 << 20);
     for chunk in text.as_bytes().chunks(size) {
-        reader.push(chunk, &mut sink);
+        reader.push(&Bytes::copy_from_slice(chunk), &mut sink);
     }
     let fine = reader.finish(&mut sink).is_ok();
     (out.into(), fine)
@@ -151,13 +151,55 @@ fn logs_of_decoded_messages() {
 }
 
 #[test]
+fn a_record_is_read_as_if_it_were_alone() {
+    // Shapes are kept from record to record: each of these pairs must not be taken for one.
+    let records = [
+        "{\"a_b\":{}}",
+        "{\"a_b\":{\"c\":{}}}",
+        "{\"a_b\":5}",
+        "{\"a_b\":{},\"c_d\":{}}",
+        "{\"c_d\":{},\"a_b\":{}}",
+        "{\"a_b\":{},\"c_d\":null}",
+        "{\"a_b\":{},\"Cd\":{}}",
+        "{\"a_b\":{},\"ids\":{\"e\":\"f\"}}",
+        "{\"a_b\":{},\"ids\":{}}",
+        "{\"a_b\":{},\"x_id\":{\"v\":\"1\"}}",
+        "{\"a_b\":{},\"x_id\":{}}",
+        "{\"a_b\":{},\"ts\":\"2024-01-01T00:00:00Z\"}",
+        "{\"a_b\":{},\"ts\":{}}",
+        "{\"a_b\":{},\"grpc_data\":{}}",
+        "{\"a_b\":{},\"type\":\"x\"}",
+        "{\"a_b\":{},\"message_type\":\"x\"}",
+        "{\"a_b\":{},\"request\":{}}",
+        "{\"a_b\":{\"x\":\"\\n\"}}",
+    ];
+    let given = |text: &str| {
+        read(text, text.len()).0.into_iter().filter_map(|r| match r {
+            Record::Logged(logged) => Some(logged),
+            _ => None,
+        })
+    };
+    for first in records {
+        for second in records {
+            let mut alone: Vec<Logged> = given(first).collect();
+            let from = first.len() as u64;
+            alone.extend(given(second).map(|l| Logged { at: l.at.map(|at| at + from), ..l }));
+            let together: Vec<Logged> = given(&[first, second].concat()).collect();
+            assert_eq!(together, alone, "{first}{second}");
+        }
+    }
+}
+
+#[test]
 fn named_messages() {
     let l = one(
         "{\n \"open_request\": {\"data\": \"3a00\"},\n \"client_kind\": \"k\",\n \"client_message\": {\"k\": {}}\n}\n",
     );
-    let named = |name: &str, json: &str| (name.to_owned(), json.to_owned());
-    let expected =
-        vec![named("open_request", "{\"data\": \"3a00\"}"), named("client_message", "{\"k\": {}}")];
+    let named = |name: &str, json: &'static str| (name.into(), json.into());
+    let expected = smallvec::smallvec![
+        named("open_request", "{\"data\": \"3a00\"}"),
+        named("client_message", "{\"k\": {}}")
+    ];
     assert_eq!(l.body, LoggedBody::Named(expected));
     assert_eq!(logged("[{\"a_b\":{}},\n{\"a_b\":{}}]{\"c_d\":{}}").len(), 3);
 }

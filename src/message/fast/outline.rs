@@ -1,0 +1,150 @@
+//! The outermost fields of a regular message and the ids in all of it, without its JSON.
+//! Never looks into what carries no id: bytes, maps and packed numbers are not for it.
+
+use smallvec::SmallVec;
+
+use crate::{
+    base::{Limits, json::is_plain},
+    message::MAX_DEPTH,
+    schema::{Kind, Schema, TypeId},
+};
+
+use super::{
+    FastId, Tables,
+    read::{self, Raw},
+    table::{Form, Op, Seen, Shape, Table},
+    walk::{DEEPEST, MAX_PAYLOAD},
+};
+
+/// What a field holds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Content<'a> {
+    /// A number's bits, as they are on the wire.
+    Bits(u64),
+    /// Text, bytes or a message.
+    Bytes(&'a [u8]),
+}
+
+/// The outermost fields that are set, each once, in wire order.
+#[derive(Default, Debug)]
+pub struct Outline<'a> {
+    fields: SmallVec<[(u16, Content<'a>); 8]>,
+}
+
+impl<'a> Outline<'a> {
+    /// What a field holds, by its place in the type.
+    pub fn get(&self, field: u16) -> Option<Content<'a>> {
+        self.fields.iter().find(|(index, _)| *index == field).map(|(_, content)| *content)
+    }
+}
+
+/// The ids of a message.
+pub(super) type Ids<'a> = SmallVec<[FastId<'a>; 4]>;
+
+/// Outlines a message; `None` where it is not regular, or has fields that are not for it.
+pub(super) fn outline<'a>(
+    schema: &Schema,
+    tables: &Tables,
+    ty: TypeId,
+    payload: &'a [u8],
+    limits: &Limits,
+) -> Option<(Outline<'a>, Ids<'a>)> {
+    let deepest = limits.max_depth.min(MAX_DEPTH).min(DEEPEST);
+    let (outline, ids) = (Outline::default(), Ids::new());
+    let mut walk = Walk { schema, tables, payload, deepest, outline, ids };
+    if payload.len() > MAX_PAYLOAD {
+        return None;
+    }
+    walk.message(ty, 0, payload.len(), 0)?;
+    Some((walk.outline, walk.ids))
+}
+
+struct Walk<'a, 'o> {
+    schema: &'o Schema,
+    tables: &'o Tables,
+    payload: &'a [u8],
+    deepest: usize,
+    outline: Outline<'a>,
+    ids: Ids<'a>,
+}
+
+impl<'a> Walk<'a, '_> {
+    fn message(&mut self, ty: TypeId, from: usize, end: usize, depth: usize) -> Option<()> {
+        let table = self.tables.table(self.schema, ty).filter(|_| depth <= self.deepest)?;
+        if table.form != Form::Object {
+            return None;
+        }
+        let mut seen: Seen = [0; 4];
+        let ids_before = self.ids.len();
+        let mut at = from;
+        while at < end {
+            let (tag, content) = read::varint(self.payload, at, end)?;
+            let op = table.op(u32::try_from(tag).ok()?)?;
+            table.see(&mut seen, op)?;
+            at = match op.shape {
+                Shape::One => self.one(op, content, end, depth)?,
+                Shape::Run | Shape::Packed | Shape::Map => return None,
+            };
+        }
+        if !table.is_complete(&seen) {
+            return None;
+        }
+        table.absent(&seen, |place, id| self.ids.insert(ids_before + place, id));
+        Some(())
+    }
+
+    fn one(&mut self, op: &Op, content: usize, end: usize, depth: usize) -> Option<usize> {
+        let (raw, next) = read::value(self.payload, op.tag & 7, content, end)?;
+        if let Some(namespace) = op.id {
+            self.ids.extend(read::id(self.payload, namespace, op, raw));
+        }
+        let content = match raw {
+            Raw::Bits(bits) => Content::Bits(bits),
+            Raw::Range(from, to) => Content::Bytes(self.payload.get(from..to)?),
+        };
+        if depth == 0 {
+            self.outline.fields.push((op.index, content));
+        }
+        match (op.kind, raw, content) {
+            (Kind::Message(ty), Raw::Range(from, to), _) => self.message(ty, from, to, depth + 1)?,
+            (Kind::String, _, Content::Bytes(text)) => is_text(text).then_some(())?,
+            // Whether these are regular depends on the number.
+            (Kind::Float | Kind::Double | Kind::Enum(_), ..) => return None,
+            _ => {}
+        }
+        Some(next)
+    }
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    is_plain(bytes) || simdutf8::basic::from_utf8(bytes).is_ok()
+}
+
+impl Table {
+    /// Takes a field in; `None` where it, or another of its oneof, has been there.
+    #[inline]
+    pub(super) fn see(&self, seen: &mut Seen, op: &Op) -> Option<()> {
+        let (word, bit) = (seen.get_mut(usize::from(op.slot >> 6))?, 1 << (op.slot & 63));
+        (*word & bit == 0).then_some(())?;
+        *word |= bit;
+        Some(())
+    }
+
+    /// Whether all that must be there is.
+    #[inline]
+    pub(super) fn is_complete(&self, seen: &Seen) -> bool {
+        let lacks = |required: &Seen| required.iter().zip(seen).any(|(required, seen)| required & !seen != 0);
+        !self.required.as_ref().is_some_and(lacks)
+    }
+
+    /// Numeric ids that are 0 since they are left out, each with its place among them.
+    #[inline]
+    pub(super) fn absent(&self, seen: &Seen, mut found: impl FnMut(usize, FastId<'static>)) {
+        let is_seen = |slot: &u8| seen.get(usize::from(slot >> 6)).is_some_and(|w| w & 1 << (slot & 63) != 0);
+        let absent = self.zeros.iter().filter(|(slot, _)| !is_seen(slot));
+        for (place, (_, namespace)) in absent.enumerate() {
+            let value = crate::message::IdValue::Number(0);
+            found(place, FastId { namespace: *namespace, value, absent: true });
+        }
+    }
+}
