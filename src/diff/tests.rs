@@ -50,7 +50,7 @@ fn rules() -> (Schema, Plan) {
 fn record(schema: &Schema, plan: &Plan, options: &Options, id: &str, messages: &[&str]) -> Recording {
     let (essence, limits) = (Essence::new(schema, plan), Limits::default());
     let mut recorder = Recorder::new(&essence, options, &limits);
-    let ids = [(0, IdValue::Str(id.to_owned()))];
+    let ids = [(0, IdValue::Str(id.into()))];
     let ended = Status::default();
     for (at, message) in messages.iter().enumerate() {
         recorder.push(&Input {

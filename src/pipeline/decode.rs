@@ -70,8 +70,9 @@ pub struct Worker {
     wire: Vec<u8>,
     /// For the fast lane, where the run has one.
     tables: Option<Arc<fast::Tables>>,
-    /// Ids that the fast lane met in the last frame; `None` where it did not serve.
-    met: Option<Vec<Id>>,
+    /// Ids that were met in the last frame's message, and whether the fast lane met them.
+    met: Vec<Id>,
+    is_met: bool,
     /// The ids of the call that came last, by number and by name.
     call_ids: Option<(Arc<[Id]>, Ids)>,
     /// A message's buffer, to be used again.
@@ -144,7 +145,8 @@ impl Worker {
         self.unwanted = false;
         let frame = &job.frame;
         self.carried = None;
-        self.met = None;
+        self.met.clear();
+        self.is_met = false;
         let message = std::mem::take(&mut self.spare);
         let mut decoded = Decoded { findings: frame.findings.clone(), message, ..Decoded::default() };
         decoded.findings.extend(job.typed.finding.clone());
@@ -379,7 +381,7 @@ impl Worker {
         decoded: &mut Decoded,
     ) -> bool {
         let Some(tables) = self.tables.as_deref().filter(|_| fast::serves(options)) else { return false };
-        let mut ids = Vec::new();
+        let mut ids = fast::Ids::new();
         let (schema, limits, out) = (&config.schema, &config.limits, &mut decoded.message);
         let Some(branch) = fast::write(schema, tables, ty, wire, options.redact, limits, out, &mut ids)
         else {
@@ -390,7 +392,8 @@ impl Worker {
         decoded.ty = Some(ty);
         decoded.message_type = Some(config.schema.ty(ty).name.clone());
         let counts = |id: &fast::FastId<'_>| !id.absent || counts_absent(config, id.namespace);
-        self.met = Some(ids.into_iter().filter(counts).map(|id| (id.namespace, owned(id.value))).collect());
+        self.met.extend(ids.into_iter().filter(counts).map(|id| (id.namespace, owned(id.value))));
+        self.is_met = true;
         true
     }
 

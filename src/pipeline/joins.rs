@@ -8,7 +8,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::base::numbers::NumberMap;
-use crate::message::fast::{self, Tables};
+use crate::dialect::Tunnel;
+use crate::message::fast::{self, Content, Tables};
 use crate::message::{self, Tree};
 use crate::pdu::{Frame, Lane, Side};
 use crate::schema::TypeId;
@@ -28,6 +29,21 @@ pub struct Joined {
     /// Where the frame is a carrier: the number of its tunnel, the type inside, and whether that is
     /// the rule's default because no sibling has been seen.
     pub inner: Option<(u16, TypeId, bool)>,
+    /// What a carrier holds, where it is regular and the run has a fast lane.
+    pub outer: Option<Outer>,
+}
+
+/// What a regular carrier holds, found in its message in wire format.
+#[derive(Clone, Debug)]
+pub struct Outer {
+    /// Which of the tunnel's payloads is set: the only one.
+    pub payload: usize,
+    /// Where it begins and ends.
+    pub at: (usize, usize),
+    /// Its order number's bits.
+    pub order: u64,
+    /// The id that joins it.
+    pub id: Option<Id>,
 }
 
 /// Messages of a call that are looked into for an id that spreads, at most.
@@ -129,15 +145,17 @@ impl Joins {
                 config.plan.namespaces.iter().position(|n| &*n.key == key || &*n.name == key)
             {
                 match config.plan.namespaces[namespace].whole_exchange {
-                    true => self.name_call(config, call, namespace as u16, message::IdValue::Text(value)),
-                    false => self.spread(call, (namespace as u16, IdValue::Str(value.clone()))),
+                    true => {
+                        self.name_call(config, call, namespace as u16, message::IdValue::Text(value));
+                    }
+                    false => self.spread(call, (namespace as u16, IdValue::Str(value.as_str().into()))),
                 }
             }
         }
-        let mut inner = None;
+        let (mut inner, mut outer) = (None, None);
         if let (Some(ty), Some(payload)) = (ty, payload) {
             let tunnel = config.plan.tunnels.iter().position(|t| t.carrier == ty).map(|number| number as u16);
-            if !self.observe_regular(config, call, ty, tunnel, payload) {
+            if !self.observe_regular(config, call, ty, tunnel, payload, &mut outer) {
                 self.observe_any(config, call, ty, tunnel, payload);
             }
             inner = tunnel.map(|number| self.inside(config, call, number));
@@ -148,7 +166,7 @@ impl Joins {
             self.tell_siblings(config, frame);
             self.told = Some(frame.lane.clone());
         }
-        Joined { ids: self.ids_of_call(call), inner }
+        Joined { ids: self.ids_of_call(call), inner, outer }
     }
 
     /// Takes in a regular message by its outline alone; false where that does not tell all that is wanted of it.
@@ -159,16 +177,26 @@ impl Joins {
         ty: TypeId,
         tunnel: Option<u16>,
         payload: &[u8],
+        outer: &mut Option<Outer>,
     ) -> bool {
         let Some(tables) = self.tables.as_deref() else { return false };
-        let Some((_, ids)) = fast::outline(&config.schema, tables, ty, payload, &config.limits) else {
+        let Some((outline, ids)) = fast::outline(&config.schema, tables, ty, payload, &config.limits) else {
             return false;
         };
         let counts = |id: &fast::FastId<'_>| !id.absent || counts_absent(config, id.namespace);
+        let mut named = SmallVec::<[Option<u32>; 4]>::new();
         for id in ids.iter().filter(|id| counts(id)) {
-            self.named_by(config, call, id.namespace, id.value);
+            named.push(self.named_by(config, call, id.namespace, id.value));
         }
-        if tunnel.is_some() {
+        if let Some(tunnel) = tunnel.and_then(|number| config.plan.tunnels.get(usize::from(number))) {
+            let joins = |place: &u32| {
+                let id = self.channels.get(*place as usize).map(|channel| &channel.id);
+                id.filter(|(namespace, _)| Some(*namespace) == tunnel.namespace)
+            };
+            let id = named.iter().flatten().find_map(joins).cloned();
+            // One that is known and has no channel, for want of room, is in the message still.
+            let is_kept = id.is_some() || !ids.iter().any(|id| Some(id.namespace) == tunnel.namespace);
+            *outer = is_kept.then(|| outer_of(tunnel, &outline, id)).flatten();
             // What it carries may hold an id that spreads: that takes a tree.
             return !self.channels_of(call).any(|channel| self.looks_on(channel));
         }
@@ -231,17 +259,28 @@ impl Joins {
         }
     }
 
-    /// An id that a message holds names its call, where its namespace is such.
-    fn named_by(&mut self, config: &Config, call: u64, namespace: u16, value: message::IdValue<'_>) {
-        if config.plan.namespaces.get(usize::from(namespace)).is_some_and(|n| n.whole_exchange) {
-            self.name_call(config, call, namespace, value);
-        }
+    /// An id that a message holds names its call, where its namespace is such; gives the place of its channel.
+    fn named_by(
+        &mut self,
+        config: &Config,
+        call: u64,
+        namespace: u16,
+        value: message::IdValue<'_>,
+    ) -> Option<u32> {
+        let names = config.plan.namespaces.get(usize::from(namespace)).is_some_and(|n| n.whole_exchange);
+        names.then(|| self.name_call(config, call, namespace, value)).flatten()
     }
 
-    fn name_call(&mut self, config: &Config, call: u64, namespace: u16, value: message::IdValue<'_>) {
+    fn name_call(
+        &mut self,
+        config: &Config,
+        call: u64,
+        namespace: u16,
+        value: message::IdValue<'_>,
+    ) -> Option<u32> {
         let Some(place) = self.place(config, namespace, value) else {
             self.full.0 = true;
-            return;
+            return None;
         };
         self.named = Some(place);
         let places = match self.calls.entry(call) {
@@ -261,6 +300,7 @@ impl Joins {
             self.calls.remove(&oldest);
             self.is_settled = false;
         }
+        Some(place)
     }
 
     /// The place of an id's channel, made where it is new; `None` where there is no room for it.
@@ -272,7 +312,7 @@ impl Joins {
             };
             *known == namespace
                 && match (id, value) {
-                    (IdValue::Str(id), message::IdValue::Text(text)) => id == text,
+                    (IdValue::Str(id), message::IdValue::Text(text)) => **id == *text,
                     (IdValue::Uint(id), message::IdValue::Number(number)) => *id == number,
                     _ => false,
                 }
@@ -360,4 +400,20 @@ impl Joins {
         }
         found.for_each(|id| self.spread(call, id));
     }
+}
+
+/// What a carrier holds; `None` where not exactly one of its payloads is set.
+fn outer_of(tunnel: &Tunnel, outline: &fast::Outline, id: Option<Id>) -> Option<Outer> {
+    let at = |field: u16| match outline.get(field)? {
+        Content::Bytes(from, to) if from < to => Some((from, to)),
+        _ => None,
+    };
+    let payloads = tunnel.payloads.iter().enumerate();
+    let mut set = payloads.filter_map(|(number, payload)| Some((number, at(payload.field)?)));
+    let (Some((payload, at)), None) = (set.next(), set.next()) else { return None };
+    let order = match tunnel.order.and_then(|order| outline.get(order)) {
+        Some(Content::Bits(bits)) => bits,
+        _ => 0,
+    };
+    Some(Outer { payload, at, order, id })
 }

@@ -273,6 +273,7 @@ impl Kept {
                     .map(|i| i.iter().cloned().collect())
                     .unwrap_or_default(),
                 inner: entry.inner,
+                outer: None,
             },
             clock: (self.first, before),
             timed: entry.timed,

@@ -153,7 +153,7 @@ impl Channel {
         if let (Some(namespace), Some(head)) = (namespace, input.head) {
             for relation in &namespace.mention_headers {
                 let Some(value) = head.headers.get(&relation.header) else { continue };
-                let id = IdValue::Str(value.to_owned());
+                let id = IdValue::Str(value.into());
                 if let Some(own) = model.stage(stage).filter(|_| self.id.as_ref() != Some(&id))
                     && own.points_to.len() < 8
                     && !own.points_to.iter().any(|p| p.id == id)

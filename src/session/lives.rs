@@ -324,5 +324,5 @@ fn first_part(plan: &Plan, rule: &Lifeline, id: Option<&IdValue>) -> Option<IdVa
     let namespace = plan.namespaces.get(usize::from(rule.namespace?))?;
     let (IdValue::Str(text), false) = (id?, namespace.separator.is_empty()) else { return None };
     let (first, _) = text.split_once(&*namespace.separator)?;
-    (!first.is_empty()).then(|| IdValue::Str(first.to_owned()))
+    (!first.is_empty()).then(|| IdValue::Str(first.into()))
 }

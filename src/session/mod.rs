@@ -21,6 +21,7 @@ pub mod status;
 mod text;
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::base::{Code, Finding, Severity, Timestamp};
 use crate::pdu::{Head, Side};
@@ -39,7 +40,7 @@ pub use text::RunText;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum IdValue {
     /// Text; bytes as lower-case hex.
-    Str(String),
+    Str(Arc<str>),
     /// A number; an absent field of a namespace where absent means 0 is 0.
     Uint(u64),
 }

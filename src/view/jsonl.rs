@@ -1,16 +1,13 @@
 //! The frame record as one line of JSON. docs/JSONL.md is its specification.
 //! Never skips a key that is always there, never prints a byte that acts on a terminal.
 
-use std::cell::RefCell;
-use std::sync::Arc;
-
 use crate::base::json::{push_fields, push_key, push_list, push_number, push_optional, push_string};
 use crate::base::secret::Rules;
 use crate::base::{Finding, Space};
-use crate::pdu::{Head, Lane, Role, Side, Start};
+use crate::pdu::{Head, Role, Side, Start};
 
 use super::redact::{header_value, host, url};
-use super::{Carrier, IdValue, Item};
+use super::{Carrier, IdValue, Item, NamedIds, pieces};
 
 /// Appends the record of a frame and a newline.
 ///
@@ -31,29 +28,28 @@ pub(super) fn members(item: &Item<'_>, with_message: bool, out: &mut Vec<u8>) {
     // Keys that are always there are written with the comma before them, in one piece.
     let comma: &[u8] = if matches!(out.last(), Some(b'{') | None) { b"" } else { b"," };
     out.extend_from_slice(comma);
-    out.extend_from_slice(b"\"frame\":");
-    push_number(out, item.number);
-    out.extend_from_slice(b",\"capture\":");
-    push_string(out, item.capture);
-    match frame.time {
-        Some(time) => {
-            out.extend_from_slice(b",\"ts\":\"");
-            time.push(out);
-            out.push(b'"');
+    pieces::with(|pieces| {
+        out.extend_from_slice(b"\"frame\":");
+        push_number(out, item.number);
+        out.extend_from_slice(b",\"capture\":");
+        pieces.push_capture(out, item.capture);
+        match frame.time {
+            Some(time) => {
+                out.extend_from_slice(b",\"ts\":\"");
+                time.push(out);
+                out.push(b'"');
+            }
+            None => out.extend_from_slice(b",\"ts\":null"),
         }
-        None => out.extend_from_slice(b",\"ts\":null"),
-    }
-    push_lane(out, lane);
-    out.extend_from_slice(b",\"offset\":");
-    push_number(out, frame.offset);
-    if let Some(at) = frame.at {
-        out.extend_from_slice(b",\"at\":");
-        push_number(out, at);
-    }
-    out.extend_from_slice(b",\"kind\":");
-    push_optional(out, item.decoded.kind.as_deref());
-    out.extend_from_slice(b",\"messageType\":");
-    push_optional(out, item.decoded.message_type.as_deref());
+        pieces.push_lane(out, lane);
+        out.extend_from_slice(b",\"offset\":");
+        push_number(out, frame.offset);
+        if let Some(at) = frame.at {
+            out.extend_from_slice(b",\"at\":");
+            push_number(out, at);
+        }
+        pieces.push_kind(out, item.decoded.kind.as_ref(), item.decoded.message_type.as_ref());
+    });
     match frame.flags {
         Some(flags) => {
             let digit = |n: u8| if n < 10 { b'0' + n } else { b'a' + n - 10 };
@@ -94,48 +90,11 @@ pub(super) fn members(item: &Item<'_>, with_message: bool, out: &mut Vec<u8>) {
     push_list(out, &item.decoded.findings, push_finding);
 }
 
-/// The members that all frames of a lane have alike, in one piece: such frames follow each other.
-fn push_lane(out: &mut Vec<u8>, lane: &Arc<Lane>) {
-    thread_local! {
-        /// The lane that this thread came upon last, and its members.
-        static LAST: RefCell<Option<(Arc<Lane>, Vec<u8>)>> = const { RefCell::new(None) };
-    }
-    LAST.with_borrow_mut(|last| match last {
-        Some((known, members)) if Arc::ptr_eq(known, lane) => out.extend_from_slice(members),
-        _ => {
-            let mut members = last.take().map_or_else(Vec::new, |(_, members)| members);
-            members.clear();
-            lane_members(&mut members, lane);
-            out.extend_from_slice(&members);
-            *last = Some((lane.clone(), members));
-        }
-    });
-}
-
-fn lane_members(out: &mut Vec<u8>, lane: &Lane) {
-    out.extend_from_slice(b",\"conn\":");
-    push_optional(out, lane.conn.as_ref().map(|c| c.label.as_str()));
-    out.extend_from_slice(b",\"stream\":");
-    match lane.stream {
-        Some(stream) => push_number(out, stream),
-        None => out.extend_from_slice(b"null"),
-    }
-    out.extend_from_slice(b",\"call\":");
-    push_number(out, lane.call);
-    out.extend_from_slice(b",\"rpc\":");
-    push_optional(out, lane.rpc.as_deref());
-    out.extend_from_slice(b",\"direction\":\"");
-    out.extend_from_slice(lane.side.name().as_bytes());
-    out.extend_from_slice(b"\",\"protocol\":\"");
-    out.extend_from_slice(lane.protocol.name().as_bytes());
-    out.push(b'"');
-}
-
 fn push_bool(out: &mut Vec<u8>, value: bool) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
-pub(super) fn push_ids(out: &mut Vec<u8>, ids: &[(Arc<str>, Vec<IdValue>)]) {
+pub(super) fn push_ids(out: &mut Vec<u8>, ids: &[NamedIds]) {
     out.push(b'{');
     for (namespace, values) in ids {
         push_key(out, namespace);
@@ -147,7 +106,8 @@ pub(super) fn push_ids(out: &mut Vec<u8>, ids: &[(Arc<str>, Vec<IdValue>)]) {
     out.push(b'}');
 }
 
-pub(super) fn push_id(out: &mut Vec<u8>, value: &IdValue) {
+/// An id as it stands in a record.
+pub fn push_id(out: &mut Vec<u8>, value: &IdValue) {
     match value {
         IdValue::Str(text) => push_string(out, text),
         IdValue::Uint(number) => push_number(out, *number),
@@ -155,12 +115,8 @@ pub(super) fn push_id(out: &mut Vec<u8>, value: &IdValue) {
 }
 
 fn push_carrier(out: &mut Vec<u8>, carrier: &Carrier) {
-    out.extend_from_slice(b"{\"messageType\":");
-    push_string(out, &carrier.message_type);
-    out.extend_from_slice(b",\"field\":");
-    push_string(out, &carrier.field);
-    out.extend_from_slice(b",\"encoding\":");
-    push_string(out, carrier.encoding);
+    out.push(b'{');
+    pieces::with(|pieces| pieces.push_carrier(out, carrier));
     if !carrier.members.is_empty() {
         out.push(b',');
         out.extend_from_slice(&carrier.members);

@@ -6,6 +6,7 @@ pub mod events;
 pub mod export;
 pub mod fields;
 pub mod jsonl;
+mod pieces;
 pub mod redact;
 pub mod state;
 pub mod text;
@@ -14,6 +15,7 @@ pub mod tui;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use smallvec::SmallVec;
 
 use crate::base::Finding;
 use crate::base::secret::Rules;
@@ -37,8 +39,11 @@ pub struct Carrier {
     pub assumed: bool,
 }
 
-/// Ids by namespace key; frames of a call whose messages hold none of their own share them.
-pub type Ids = Arc<[(Arc<str>, Vec<IdValue>)]>;
+/// The ids of a namespace, by its key; mostly one.
+pub type NamedIds = (Arc<str>, SmallVec<[IdValue; 1]>);
+
+/// Ids by namespace; frames of a call whose messages hold none of their own share them.
+pub type Ids = Arc<[NamedIds]>;
 
 /// What decoding made of a frame.
 #[derive(Clone, Debug, Default)]

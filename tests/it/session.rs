@@ -543,7 +543,7 @@ impl Chat {
         let namespace =
             plan.namespaces.iter().position(|n| &*n.key == "session_id" && n.headers[0] == "x-chat-session");
         let namespace = namespace.expect("the namespace") as u16;
-        let id = vec![(namespace, rpcshark::session::IdValue::Str("s1".to_owned()))];
+        let id = vec![(namespace, rpcshark::session::IdValue::Str("s1".into()))];
         for (at, line) in lines.iter().enumerate() {
             let mut words = line.splitn(4, ' ');
             let call: u64 = words.next().and_then(|w| w.parse().ok()).expect("a call");

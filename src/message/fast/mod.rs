@@ -36,6 +36,9 @@ pub struct FastId<'a> {
     pub absent: bool,
 }
 
+/// The ids of a message; it mostly has few.
+pub type Ids<'a> = SmallVec<[FastId<'a>; 4]>;
+
 /// Whether options are such that this lane can write what they ask for.
 pub fn serves(options: &JsonOptions<'_>) -> bool {
     options.expand == Expand::None && !options.emit_defaults && options.blobs.is_none()
@@ -55,7 +58,7 @@ pub fn outline<'a>(
     ty: TypeId,
     payload: &'a [u8],
     limits: &Limits,
-) -> Option<(Outline<'a>, SmallVec<[FastId<'a>; 4]>)> {
+) -> Option<(Outline, Ids<'a>)> {
     outline::outline(schema, tables, ty, payload, limits)
 }
 
@@ -70,7 +73,7 @@ pub fn write<'a>(
     redact: bool,
     limits: &Limits,
     out: &mut Vec<u8>,
-    ids: &mut Vec<FastId<'a>>,
+    ids: &mut Ids<'a>,
 ) -> Option<Option<u16>> {
     let (begin, ids_begin) = (out.len(), ids.len());
     let done = walk::Walk::new(schema, tables, payload, redact, limits, out, ids).root(ty);

@@ -4,13 +4,13 @@
 use smallvec::SmallVec;
 
 use crate::{
-    base::{Limits, json::is_plain},
+    base::Limits,
     message::MAX_DEPTH,
     schema::{Kind, Schema, TypeId},
 };
 
 use super::{
-    FastId, Tables,
+    FastId, Ids, Tables,
     read::{self, Raw},
     table::{Form, Op, Seen, Shape, Table},
     walk::{DEEPEST, MAX_PAYLOAD},
@@ -18,28 +18,25 @@ use super::{
 
 /// What a field holds.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Content<'a> {
+pub enum Content {
     /// A number's bits, as they are on the wire.
     Bits(u64),
-    /// Text, bytes or a message.
-    Bytes(&'a [u8]),
+    /// Where text, bytes or a message begins and ends in the payload.
+    Bytes(usize, usize),
 }
 
 /// The outermost fields that are set, each once, in wire order.
 #[derive(Default, Debug)]
-pub struct Outline<'a> {
-    fields: SmallVec<[(u16, Content<'a>); 8]>,
+pub struct Outline {
+    fields: SmallVec<[(u16, Content); 8]>,
 }
 
-impl<'a> Outline<'a> {
+impl Outline {
     /// What a field holds, by its place in the type.
-    pub fn get(&self, field: u16) -> Option<Content<'a>> {
+    pub fn get(&self, field: u16) -> Option<Content> {
         self.fields.iter().find(|(index, _)| *index == field).map(|(_, content)| *content)
     }
 }
-
-/// The ids of a message.
-pub(super) type Ids<'a> = SmallVec<[FastId<'a>; 4]>;
 
 /// Outlines a message; `None` where it is not regular, or has fields that are not for it.
 pub(super) fn outline<'a>(
@@ -48,7 +45,7 @@ pub(super) fn outline<'a>(
     ty: TypeId,
     payload: &'a [u8],
     limits: &Limits,
-) -> Option<(Outline<'a>, Ids<'a>)> {
+) -> Option<(Outline, Ids<'a>)> {
     let deepest = limits.max_depth.min(MAX_DEPTH).min(DEEPEST);
     let (outline, ids) = (Outline::default(), Ids::new());
     let mut walk = Walk { schema, tables, payload, deepest, outline, ids };
@@ -64,7 +61,7 @@ struct Walk<'a, 'o> {
     tables: &'o Tables,
     payload: &'a [u8],
     deepest: usize,
-    outline: Outline<'a>,
+    outline: Outline,
     ids: Ids<'a>,
 }
 
@@ -98,18 +95,18 @@ impl<'a> Walk<'a, '_> {
         if let Some(namespace) = op.id {
             self.ids.extend(read::id(self.payload, namespace, op, raw));
         }
-        let content = match raw {
-            Raw::Bits(bits) => Content::Bits(bits),
-            Raw::Range(from, to) => Content::Bytes(self.payload.get(from..to)?),
-        };
         if depth == 0 {
+            let content = match raw {
+                Raw::Bits(bits) => Content::Bits(bits),
+                Raw::Range(from, to) => Content::Bytes(from, to),
+            };
             self.outline.fields.push((op.index, content));
         }
-        match (op.kind, raw, content) {
-            (Kind::Message(ty), Raw::Range(from, to), _) => self.message(ty, from, to, depth + 1)?,
-            (Kind::String, _, Content::Bytes(text)) => is_text(text).then_some(())?,
+        match (op.kind, raw) {
+            (Kind::Message(ty), Raw::Range(from, to)) => self.message(ty, from, to, depth + 1)?,
+            (Kind::String, Raw::Range(from, to)) => is_text(self.payload.get(from..to)?).then_some(())?,
             // Whether these are regular depends on the number.
-            (Kind::Float | Kind::Double | Kind::Enum(_), ..) => return None,
+            (Kind::Float | Kind::Double | Kind::Enum(_), _) => return None,
             _ => {}
         }
         Some(next)
@@ -117,7 +114,7 @@ impl<'a> Walk<'a, '_> {
 }
 
 fn is_text(bytes: &[u8]) -> bool {
-    is_plain(bytes) || simdutf8::basic::from_utf8(bytes).is_ok()
+    bytes.is_ascii() || simdutf8::basic::from_utf8(bytes).is_ok()
 }
 
 impl Table {

@@ -83,7 +83,7 @@ fn check_outline(schema: &Schema, tables: &fast::Tables, payload: &[u8]) -> bool
         let (node, other) = (nodes.next(), nodes.next());
         let content = node.map(|n| match n.kind {
             NodeKind::Scalar => fast::Content::Bits(n.bits),
-            _ => fast::Content::Bytes(n.bytes(payload)),
+            _ => fast::Content::Bytes(n.start as usize, n.end as usize),
         });
         assert_eq!((outline.get(field), other), (content, None), "{field} of {payload:02x?}");
     }
@@ -98,7 +98,7 @@ fn check_outline(schema: &Schema, tables: &fast::Tables, payload: &[u8]) -> bool
 /// Whether the fast lane took it; where it did, it must agree.
 fn check(schema: &Schema, tables: &fast::Tables, payload: &[u8], redact: bool) -> bool {
     let ty = schema.type_by_name("demo.v1.All").unwrap();
-    let (mut out, mut found) = (b"before".to_vec(), Vec::new());
+    let (mut out, mut found) = (b"before".to_vec(), fast::Ids::new());
     let limits = Limits::default();
     let done = fast::write(schema, tables, ty, payload, redact, &limits, &mut out, &mut found);
     let Some(branch) = done else {

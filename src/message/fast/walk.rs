@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    FastId, Tables,
+    Ids, Tables,
     read::{self, Raw, is_zero, varint},
     table::{self, Form, Op, Seen, Shape, Table},
     text,
@@ -40,7 +40,7 @@ pub(super) struct Walk<'a, 'o> {
     limits: &'o Limits,
     deepest: usize,
     out: &'o mut Vec<u8>,
-    ids: &'o mut Vec<FastId<'a>>,
+    ids: &'o mut Ids<'a>,
     branch: Option<u16>,
     fields: u32,
 }
@@ -53,7 +53,7 @@ impl<'a, 'o> Walk<'a, 'o> {
         redact: bool,
         limits: &'o Limits,
         out: &'o mut Vec<u8>,
-        ids: &'o mut Vec<FastId<'a>>,
+        ids: &'o mut Ids<'a>,
     ) -> Self {
         let deepest = limits.max_depth.min(MAX_DEPTH).min(DEEPEST);
         let sieve = schema.secrets().sieve(payload);

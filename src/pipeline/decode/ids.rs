@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::base::text::hex;
 use crate::message::{self, Tree};
-use crate::view::{Decoded, IdValue, Ids};
+use crate::view::{Decoded, IdValue, Ids, NamedIds};
 
 use super::super::joins::Id;
 use super::super::{Config, Job};
@@ -16,26 +16,22 @@ use super::Worker;
 /// Ids of one namespace that a record shows, at most.
 const MAX_IDS: usize = 16;
 
+/// Ids while they are collected.
+type Collected = SmallVec<[NamedIds; 4]>;
+
 impl Worker {
     /// Ids of the call first, then those that the message holds.
     pub(super) fn ids(&mut self, config: &Config, job: &Job, decoded: &mut Decoded) {
-        let own = match self.met.take() {
-            Some(met) => met,
-            None => {
-                let mut found = Vec::new();
-                if decoded.ty.is_some() {
-                    ids_of(config, &self.tree, &decoded.payload, &mut found);
-                }
-                found
-            }
-        };
-        if own.is_empty() {
-            decoded.ids = self.ids_of_call(config, &job.joined.ids);
+        if !self.is_met && decoded.ty.is_some() {
+            ids_of(config, &self.tree, &decoded.payload, &mut self.met);
+        }
+        decoded.ids = self.ids_of_call(config, &job.joined.ids);
+        if self.met.is_empty() {
             return;
         }
-        let mut ids = Vec::new();
-        job.joined.ids.iter().cloned().chain(own).for_each(|id| add(config, &mut ids, id));
-        decoded.ids = ids.into();
+        let mut ids = Collected::from_iter(decoded.ids.iter().cloned());
+        self.met.drain(..).for_each(|id| add(config, &mut ids, id));
+        decoded.ids = Arc::from_iter(ids);
     }
 
     /// The ids of a call by namespace, made anew where they are not those of the frame before.
@@ -45,20 +41,20 @@ impl Worker {
         {
             return ids.clone();
         }
-        let mut ids = Vec::new();
+        let mut ids = Collected::new();
         call.iter().cloned().for_each(|id| add(config, &mut ids, id));
-        let ids: Ids = ids.into();
+        let ids = Ids::from_iter(ids);
         self.call_ids = Some((call.clone(), ids.clone()));
         ids
     }
 }
 
-fn add(config: &Config, ids: &mut Vec<(Arc<str>, Vec<IdValue>)>, (namespace, value): Id) {
+fn add(config: &Config, ids: &mut Collected, (namespace, value): Id) {
     let Some(namespace) = config.plan.namespaces.get(usize::from(namespace)) else { return };
     match ids.iter_mut().find(|(key, _)| *key == namespace.key) {
         Some((_, values)) if values.contains(&value) || values.len() >= MAX_IDS => {}
         Some((_, values)) => values.push(value),
-        None => ids.push((namespace.key.clone(), vec![value])),
+        None => ids.push((namespace.key.clone(), smallvec![value])),
     }
 }
 
@@ -81,8 +77,8 @@ pub fn counts_absent(config: &Config, namespace: u16) -> bool {
 
 pub fn owned(value: message::IdValue<'_>) -> IdValue {
     match value {
-        message::IdValue::Text(text) => IdValue::Str(text.to_owned()),
+        message::IdValue::Text(text) => IdValue::Str(text.into()),
         message::IdValue::Number(number) => IdValue::Uint(number),
-        message::IdValue::Bytes(bytes) => IdValue::Str(hex(bytes)),
+        message::IdValue::Bytes(bytes) => IdValue::Str(hex(bytes).into()),
     }
 }

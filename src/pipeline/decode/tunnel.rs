@@ -5,19 +5,19 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 
 use crate::base::json::{push_key, push_number, push_string};
-use crate::base::text::hex;
 use crate::base::{Code, Finding, Severity};
 use crate::dialect::{Payload, PayloadEncoding, Tunnel};
-use crate::message::fast::{self, Content};
 use crate::message::{self, JsonOptions, Node, NodeKind, Tree};
 use crate::query::Stage;
 use crate::schema::{Kind, TypeId};
 use crate::session::digest;
+use crate::view::jsonl::push_id;
 use crate::view::{Carrier, Decoded};
 
+use super::super::joins::Id;
 use super::super::{Config, Job, filter};
 use super::Worker;
-use super::ids::counts_absent;
+use super::ids::{counts_absent, owned};
 
 impl Worker {
     /// Opens a regular message that a regular message carries, without a tree of either; false where it takes one.
@@ -29,33 +29,25 @@ impl Worker {
         options: &JsonOptions<'_>,
         decoded: &mut Decoded,
     ) -> bool {
-        let (Some(tables), Some((number, inner, assumed))) = (self.tables.as_deref(), job.joined.inner)
-        else {
+        let (Some(found), Some((number, inner, assumed))) = (&job.joined.outer, job.joined.inner) else {
             return false;
         };
-        let Some(tunnel) = config.plan.tunnels.get(usize::from(number)) else { return false };
-        let outlined = fast::outline(&config.schema, tables, tunnel.carrier, wire, &config.limits);
-        let Some((outline, ids)) = outlined else { return false };
-        let mut set = tunnel.payloads.iter().filter_map(|payload| match outline.get(payload.field)? {
-            Content::Bytes(text) if !text.is_empty() => Some((payload, text)),
-            _ => None,
-        });
-        let (Some((payload, text)), None) = (set.next(), set.next()) else { return false };
+        let tunnel = config.plan.tunnels.get(usize::from(number));
+        let Some((tunnel, payload)) = tunnel.and_then(|t| Some((t, t.payloads.get(found.payload)?))) else {
+            return false;
+        };
+        let (from, to) = found.at;
+        let Some(text) = wire.get(from..to) else { return false };
         let Ok(bytes) = opened(text, payload.encoding) else { return false };
         if !self.carried_fast(config, job, inner, &bytes, options, decoded) {
             return false;
         }
         let outer = config.schema.ty(tunnel.carrier);
-        let order = match tunnel.order.and_then(|order| outline.get(order)) {
-            Some(Content::Bits(bits)) => bits,
-            _ => 0,
-        };
-        let ids = ids.iter().map(|id| (id.namespace, id.value, id.absent));
         decoded.carrier = Some(Carrier {
             message_type: outer.name.clone(),
             field: outer.field(payload.field).map(|f| f.name.clone()).unwrap_or_default(),
             encoding: payload.encoding.name(),
-            members: members(config, tunnel, order, ids),
+            members: members(config, tunnel, found.order, found.id.as_ref()),
             assumed,
         });
         decoded.payload = bytes.into();
@@ -139,7 +131,11 @@ impl Worker {
         let order = tunnel.order.and_then(|order| last(&self.tree, order)).map_or(0, |node| node.bits);
         let mut ids: SmallVec<[message::Id<'_>; 4]> = SmallVec::new();
         message::ids(&config.schema, &self.tree, wire, &mut ids);
-        members(config, tunnel, order, ids.into_iter().map(|id| (id.namespace, id.value, id.absent)))
+        let joins = |id: &message::Id<'_>| {
+            Some(id.namespace) == tunnel.namespace && (!id.absent || counts_absent(config, id.namespace))
+        };
+        let id = ids.into_iter().find(joins).map(|id| (id.namespace, owned(id.value)));
+        members(config, tunnel, order, id.as_ref())
     }
 
     /// Shows a regular message of the likeliest type; false where it is none. What is regular fits its type.
@@ -259,32 +255,19 @@ fn last(tree: &Tree, field: u16) -> Option<&message::Node> {
     tree.children(Tree::ROOT).filter(|(_, n)| n.field == field).last().map(|(_, n)| n)
 }
 
-/// The outer message's order and joining id, as members of a JSON object. Of an id: namespace, value, whether it is
-/// left out.
-fn members<'a>(
-    config: &Config,
-    tunnel: &Tunnel,
-    order: u64,
-    mut ids: impl Iterator<Item = (u16, message::IdValue<'a>, bool)>,
-) -> Vec<u8> {
+/// The outer message's order and joining id, as members of a JSON object.
+fn members(config: &Config, tunnel: &Tunnel, order: u64, id: Option<&Id>) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
     let outer = config.schema.ty(tunnel.carrier);
     if let Some(field) = tunnel.order.and_then(|place| outer.field(place)) {
         push_key(&mut out, &field.name);
         push_number(&mut out, order as i64);
     }
-    let joins = |(namespace, _, absent): &(u16, message::IdValue<'_>, bool)| {
-        Some(*namespace) == tunnel.namespace && (!absent || counts_absent(config, *namespace))
-    };
-    if let Some((namespace, value, _)) = ids.find(joins)
-        && let Some(namespace) = config.plan.namespaces.get(usize::from(namespace))
+    if let Some((namespace, value)) = id
+        && let Some(namespace) = config.plan.namespaces.get(usize::from(*namespace))
     {
         push_key(&mut out, &namespace.key);
-        match value {
-            message::IdValue::Text(text) => push_string(&mut out, text),
-            message::IdValue::Bytes(bytes) => push_string(&mut out, &hex(bytes)),
-            message::IdValue::Number(number) => push_number(&mut out, number),
-        }
+        push_id(&mut out, value);
     }
     out
 }

@@ -396,10 +396,10 @@ impl<'a> Walk<'a> {
         let plan = self.schema.field_plan(field)?;
         match (plan.kind, node.kind) {
             (Kind::String, NodeKind::Bytes) => {
-                Some(IdValue::Str(self.text(node).into_owned())).filter(|_| node.end > node.start)
+                Some(IdValue::Str(self.text(node).into())).filter(|_| node.end > node.start)
             }
             (Kind::Bytes, NodeKind::Bytes) => {
-                Some(IdValue::Str(hex(node.bytes(self.payload)))).filter(|_| node.end > node.start)
+                Some(IdValue::Str(hex(node.bytes(self.payload)).into())).filter(|_| node.end > node.start)
             }
             (Kind::Sint32 | Kind::Sint64, NodeKind::Scalar) => {
                 Some(IdValue::Uint(((node.bits >> 1) as i64 ^ -((node.bits & 1) as i64)) as u64))

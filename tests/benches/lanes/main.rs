@@ -67,7 +67,8 @@ impl Bench {
     /// As the program does: what the fast lane leaves, as it does bytes that may hide something, the tolerant one takes.
     fn fast(&self, payload: &[u8], redact: bool, tree: &mut Tree, out: &mut Vec<u8>) {
         let (schema, tables) = (&self.schema, &self.tables);
-        let done = fast::write(schema, tables, self.ty, payload, redact, &self.limits, out, &mut Vec::new());
+        let done =
+            fast::write(schema, tables, self.ty, payload, redact, &self.limits, out, &mut fast::Ids::new());
         assert!(redact || done.is_some(), "the corpus is regular");
         if done.is_none() {
             self.tolerant(payload, redact, tree, out);

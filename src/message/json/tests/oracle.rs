@@ -199,7 +199,8 @@ fn check(case: &Case, ty: &str, seed: u64, json_names: bool) -> bool {
     write(&case.schema, &tree, &payload, &options, &mut out, &mut Vec::new());
     let tables = fast::Tables::new(&case.schema, json_names);
     let mut quick = Vec::new();
-    if fast::write(&case.schema, &tables, id, &payload, false, &limits, &mut quick, &mut Vec::new()).is_some()
+    if fast::write(&case.schema, &tables, id, &payload, false, &limits, &mut quick, &mut fast::Ids::new())
+        .is_some()
     {
         assert_eq!(String::from_utf8_lossy(&quick), String::from_utf8_lossy(&out), "{payload:02x?}");
     }
