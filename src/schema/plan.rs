@@ -279,6 +279,8 @@ pub struct TypePlan {
     /// Places sorted by `name`, and by `json_name`.
     pub(super) by_name: Box<[u16]>,
     pub(super) by_json_name: Box<[u16]>,
+    /// Whether two fields share a ProtoJSON name, as descriptors of proto2 may have it.
+    pub(super) has_twins: bool,
 }
 
 impl TypePlan {
@@ -311,6 +313,21 @@ impl TypePlan {
     /// The place of a field by its ProtoJSON name.
     pub fn field_by_json_name(&self, name: &str) -> Option<u16> {
         self.lookup(&self.by_json_name, name, |f| &f.json_name)
+    }
+
+    /// The place of a field by either name, ProtoJSON's first. Members come in about the order of the fields:
+    /// those from `next` on are compared before any search.
+    pub fn field_by_member(&self, name: &str, next: u16) -> Option<u16> {
+        const AHEAD: usize = 4;
+        if !self.has_twins {
+            let ahead = self.fields.iter().zip(0..).skip(usize::from(next)).take(AHEAD);
+            for (field, place) in ahead {
+                if *field.json_name == *name {
+                    return Some(place);
+                }
+            }
+        }
+        self.field_by_json_name(name).or_else(|| self.field_by_name(name))
     }
 
     fn lookup(&self, order: &[u16], name: &str, key: impl Fn(&FieldPlan) -> &str) -> Option<u16> {

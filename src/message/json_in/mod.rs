@@ -2,6 +2,7 @@
 //! Never stops at the first mistake: a member that does not fit is left out and reported.
 
 mod parse;
+mod regular;
 mod scalar;
 mod wkt;
 
@@ -49,6 +50,23 @@ pub struct JsonInOptions {
 /// [`write`](super::json::write) adds for what ProtoJSON cannot say: `$unknown` and `$bytes`.
 /// Returns what did not fit; a strict caller refuses the message where that is not empty.
 pub fn encode(
+    schema: &Schema,
+    ty: TypeId,
+    text: &str,
+    options: JsonInOptions,
+    out: &mut Vec<u8>,
+) -> Vec<JsonError> {
+    let start = out.len();
+    // Nothing of what options are about is regular.
+    if regular::encode(schema, ty, text, out).is_some() {
+        return Vec::new();
+    }
+    out.truncate(start);
+    by_tree(schema, ty, text, options, out)
+}
+
+/// The same of any text: parsed as a whole, then walked.
+fn by_tree(
     schema: &Schema,
     ty: TypeId,
     text: &str,

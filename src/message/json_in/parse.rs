@@ -64,6 +64,11 @@ pub fn parse(text: &str, max_depth: usize) -> Result<Node<'_>, SyntaxError> {
     Ok(node)
 }
 
+/// The number that begins at a byte, as written.
+pub fn number_at(text: &str, at: usize) -> Option<&str> {
+    Reader { text, at, depth: 0, max_depth: 0 }.number().ok()
+}
+
 struct Reader<'a> {
     text: &'a str,
     at: usize,

@@ -61,37 +61,9 @@ impl Encoder<'_, '_> {
 
     /// Writes a number from its text, quoted or not.
     fn number(&mut self, kind: Kind, text: &str, node: &Node<'_>, out: &mut Vec<u8>) -> bool {
-        let whole = || integer(text);
-        let signed = |min: i64, max: i64| {
-            whole().and_then(|n| i64::try_from(n).ok()).filter(|n| (min..=max).contains(n))
-        };
-        let unsigned = |max: u64| whole().and_then(|n| u64::try_from(n).ok()).filter(|n| *n <= max);
-        let (min32, max32) = (i64::from(i32::MIN), i64::from(i32::MAX));
         let fits = match kind {
-            Kind::Int32 => signed(min32, max32).map(|n| push_varint(out, n as u64)),
-            Kind::Int64 => signed(i64::MIN, i64::MAX).map(|n| push_varint(out, n as u64)),
-            Kind::Sint32 => {
-                signed(min32, max32).map(|n| push_varint(out, u64::from(((n << 1) ^ (n >> 63)) as u32)))
-            }
-            Kind::Sint64 => {
-                signed(i64::MIN, i64::MAX).map(|n| push_varint(out, ((n << 1) ^ (n >> 63)) as u64))
-            }
-            Kind::Uint32 => unsigned(u64::from(u32::MAX)).map(|n| push_varint(out, n)),
-            Kind::Uint64 => unsigned(u64::MAX).map(|n| push_varint(out, n)),
-            Kind::Fixed32 => {
-                unsigned(u64::from(u32::MAX)).map(|n| out.extend_from_slice(&(n as u32).to_le_bytes()))
-            }
-            Kind::Sfixed32 => signed(min32, max32).map(|n| out.extend_from_slice(&(n as i32).to_le_bytes())),
-            Kind::Fixed64 => unsigned(u64::MAX).map(|n| out.extend_from_slice(&n.to_le_bytes())),
-            Kind::Sfixed64 => signed(i64::MIN, i64::MAX).map(|n| out.extend_from_slice(&n.to_le_bytes())),
-            Kind::Float => float(text)
-                .and_then(|value| {
-                    let narrow = value as f32;
-                    (narrow.is_finite() || !value.is_finite()).then_some(narrow)
-                })
-                .map(|n| out.extend_from_slice(&n.to_le_bytes())),
-            Kind::Double => float(text).map(|n| out.extend_from_slice(&n.to_le_bytes())),
-            _ => None,
+            Kind::Float | Kind::Double => push_float(kind, text, out),
+            kind => integer(text).and_then(|number| push_whole(kind, number, out)),
         };
         fits.is_some() || self.misfit(kind, node)
     }
@@ -121,7 +93,40 @@ impl Encoder<'_, '_> {
     }
 }
 
-fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+/// Writes a whole number in the encoding of its kind, where it fits.
+pub(super) fn push_whole(kind: Kind, number: i128, out: &mut Vec<u8>) -> Option<()> {
+    let signed = || i64::try_from(number).ok();
+    let signed32 = || i32::try_from(number).ok();
+    let unsigned = || u64::try_from(number).ok();
+    let unsigned32 = || u32::try_from(number).ok();
+    match kind {
+        Kind::Int32 => push_varint(out, i64::from(signed32()?) as u64),
+        Kind::Int64 => push_varint(out, signed()? as u64),
+        Kind::Sint32 => signed32().map(|n| push_varint(out, u64::from(((n << 1) ^ (n >> 31)) as u32)))?,
+        Kind::Sint64 => signed().map(|n| push_varint(out, ((n << 1) ^ (n >> 63)) as u64))?,
+        Kind::Uint32 => push_varint(out, u64::from(unsigned32()?)),
+        Kind::Uint64 => push_varint(out, unsigned()?),
+        Kind::Fixed32 => out.extend_from_slice(&unsigned32()?.to_le_bytes()),
+        Kind::Sfixed32 => out.extend_from_slice(&signed32()?.to_le_bytes()),
+        Kind::Fixed64 => out.extend_from_slice(&unsigned()?.to_le_bytes()),
+        Kind::Sfixed64 => out.extend_from_slice(&signed()?.to_le_bytes()),
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Writes a float from its text, where it fits.
+pub(super) fn push_float(kind: Kind, text: &str, out: &mut Vec<u8>) -> Option<()> {
+    let value = float(text)?;
+    if kind == Kind::Double {
+        out.extend_from_slice(&value.to_le_bytes());
+        return Some(());
+    }
+    let narrow = value as f32;
+    (narrow.is_finite() || !value.is_finite()).then(|| out.extend_from_slice(&narrow.to_le_bytes()))
+}
+
+pub(super) fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     push_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }

@@ -171,7 +171,7 @@ impl<'t> Encoder<'_, 't> {
 }
 
 /// Timestamp and Duration: `int64 seconds = 1; int32 nanos = 2`.
-fn push_seconds(out: &mut Vec<u8>, seconds: i64, nanos: i32) {
+pub(super) fn push_seconds(out: &mut Vec<u8>, seconds: i64, nanos: i32) {
     if seconds != 0 {
         push_tag(out, 1, 0);
         push_varint(out, seconds as u64);
@@ -183,7 +183,7 @@ fn push_seconds(out: &mut Vec<u8>, seconds: i64, nanos: i32) {
 }
 
 /// RFC 3339 as ProtoJSON takes it: capital T and Z, one to nine digits of fraction.
-fn timestamp(text: &str) -> Option<(i64, i32)> {
+pub(super) fn timestamp(text: &str) -> Option<(i64, i32)> {
     let bytes = text.as_bytes();
     let zone = bytes.get(19..)?;
     let zone = match zone.first()? {
@@ -212,7 +212,7 @@ fn timestamp(text: &str) -> Option<(i64, i32)> {
 }
 
 /// `[-]seconds[.fraction]s`.
-fn duration(text: &str) -> Option<(i64, i32)> {
+pub(super) fn duration(text: &str) -> Option<(i64, i32)> {
     let body = text.strip_suffix('s')?;
     let (negative, body) = match body.strip_prefix('-') {
         Some(rest) => (true, rest),

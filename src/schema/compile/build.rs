@@ -204,6 +204,9 @@ fn finish(mut ty: TypePlan) -> Result<TypePlan, Error> {
     ty.dense = dense.into();
     ty.by_name = sorted(&ty.fields, |f| &f.name);
     ty.by_json_name = sorted(&ty.fields, |f| &f.json_name);
+    let json_names =
+        |pair: &[u16]| pair.iter().map(|i| ty.field(*i).map(|f| &f.json_name)).collect::<Vec<_>>();
+    ty.has_twins = ty.by_json_name.windows(2).map(json_names).any(|pair| pair.first() == pair.last());
     ty.has_required = ty.fields.iter().any(|f| f.presence == Presence::Required);
     ty.known = well_known(&ty);
     Ok(ty)
