@@ -21,7 +21,7 @@ use crate::schema::{Schema, TypeId};
 use crate::session::digest::{self, Carried};
 use crate::session::status;
 use crate::session::{Digest, Status};
-use crate::view::{Decoded, Ids};
+use crate::view::{Decoded, NamedIds};
 
 pub use ids::{counts_absent, ids_of, owned};
 pub use tunnel::carried_bytes;
@@ -61,6 +61,9 @@ impl Looked<'_> {
     }
 }
 
+/// The ids of a call, by number and by name.
+type CallIds = (Arc<[Id]>, Arc<[NamedIds]>);
+
 /// What a worker keeps between frames.
 #[derive(Default)]
 pub struct Worker {
@@ -73,8 +76,8 @@ pub struct Worker {
     /// Ids that were met in the last frame's message, and whether the fast lane met them.
     met: Vec<Id>,
     is_met: bool,
-    /// The ids of the call that came last, by number and by name.
-    call_ids: Option<(Arc<[Id]>, Ids)>,
+    /// The ids of the call that came last.
+    call_ids: Option<CallIds>,
     /// A message's buffer, to be used again.
     spare: Vec<u8>,
     /// A buffer for what is inflated, to be used again.

@@ -34,6 +34,8 @@ pub struct Typer {
     seen: HashMap<Arc<str>, u32>,
     /// The lane that came last, with the type that it names itself.
     last: Option<(Arc<Lane>, Option<TypeId>)>,
+    /// The name of a type that a capture gave last, and the type: such names are mostly shared.
+    last_named: Option<(Arc<str>, TypeId)>,
 }
 
 impl Typer {
@@ -80,8 +82,16 @@ impl Typer {
     /// The type that the capture or the operator names.
     fn named(&mut self, config: &Config, frame: &Frame) -> Option<TypeId> {
         let (schema, lane) = (&config.schema, &*frame.lane);
-        if let Some(ty) = lane.message_type.as_deref().and_then(|name| schema.type_by_name(name)) {
-            return Some(ty);
+        if let Some(name) = &lane.message_type {
+            if let Some((known, ty)) = &self.last_named
+                && Arc::ptr_eq(known, name)
+            {
+                return Some(*ty);
+            }
+            if let Some(ty) = schema.type_by_name(name) {
+                self.last_named = Some((name.clone(), ty));
+                return Some(ty);
+            }
         }
         if let Some(rpc) = lane.rpc.as_deref() {
             if let Some((request, response)) = config.map.get(rpc) {

@@ -7,7 +7,7 @@ use crate::base::{Finding, Space};
 use crate::pdu::{Head, Role, Side, Start};
 
 use super::redact::{header_value, host, url};
-use super::{Carrier, IdValue, Item, NamedIds, pieces};
+use super::{Carrier, IdValue, Ids, Item, pieces};
 
 /// Appends the record of a frame and a newline.
 ///
@@ -94,9 +94,9 @@ fn push_bool(out: &mut Vec<u8>, value: bool) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
-pub(super) fn push_ids(out: &mut Vec<u8>, ids: &[NamedIds]) {
+pub(super) fn push_ids(out: &mut Vec<u8>, ids: &Ids) {
     out.push(b'{');
-    for (namespace, values) in ids {
+    for (namespace, values) in ids.iter() {
         push_key(out, namespace);
         match values.as_slice() {
             [one] => push_id(out, one),

@@ -42,8 +42,21 @@ pub struct Carrier {
 /// The ids of a namespace, by its key; mostly one.
 pub type NamedIds = (Arc<str>, SmallVec<[IdValue; 1]>);
 
-/// Ids by namespace; frames of a call whose messages hold none of their own share them.
-pub type Ids = Arc<[NamedIds]>;
+/// Ids by namespace, each namespace once.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Ids {
+    /// Those of the call, which its frames share.
+    pub of_call: Arc<[NamedIds]>,
+    /// What the message holds besides.
+    pub own: SmallVec<[NamedIds; 1]>,
+}
+
+impl Ids {
+    /// All of them, the call's first.
+    pub fn iter(&self) -> impl Iterator<Item = &NamedIds> {
+        self.of_call.iter().chain(&self.own)
+    }
+}
 
 /// What decoding made of a frame.
 #[derive(Clone, Debug, Default)]

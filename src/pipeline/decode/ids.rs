@@ -17,7 +17,7 @@ use super::Worker;
 const MAX_IDS: usize = 16;
 
 /// Ids while they are collected.
-type Collected = SmallVec<[NamedIds; 4]>;
+type Collected = SmallVec<[NamedIds; 1]>;
 
 impl Worker {
     /// Ids of the call first, then those that the message holds.
@@ -25,17 +25,24 @@ impl Worker {
         if !self.is_met && decoded.ty.is_some() {
             ids_of(config, &self.tree, &decoded.payload, &mut self.met);
         }
-        decoded.ids = self.ids_of_call(config, &job.joined.ids);
-        if self.met.is_empty() {
+        let of_call = self.ids_of_call(config, &job.joined.ids);
+        let mut own = Collected::new();
+        self.met.drain(..).for_each(|id| add(config, &mut own, id));
+        let is_told = |(key, _): &NamedIds| of_call.iter().any(|(known, _)| known == key);
+        if !own.iter().any(is_told) {
+            decoded.ids = Ids { of_call, own };
             return;
         }
-        let mut ids = Collected::from_iter(decoded.ids.iter().cloned());
-        self.met.drain(..).for_each(|id| add(config, &mut ids, id));
-        decoded.ids = Arc::from_iter(ids);
+        // A namespace is one member: those of the call stand before the message's own.
+        let mut all = Collected::from_iter(of_call.iter().cloned());
+        for (key, values) in own {
+            values.into_iter().for_each(|value| join(&mut all, &key, value));
+        }
+        decoded.ids = Ids { of_call: Arc::default(), own: all };
     }
 
     /// The ids of a call by namespace, made anew where they are not those of the frame before.
-    fn ids_of_call(&mut self, config: &Config, call: &Arc<[Id]>) -> Ids {
+    fn ids_of_call(&mut self, config: &Config, call: &Arc<[Id]>) -> Arc<[NamedIds]> {
         if let Some((known, ids)) = &self.call_ids
             && Arc::ptr_eq(known, call)
         {
@@ -43,7 +50,7 @@ impl Worker {
         }
         let mut ids = Collected::new();
         call.iter().cloned().for_each(|id| add(config, &mut ids, id));
-        let ids = Ids::from_iter(ids);
+        let ids = Arc::from_iter(ids);
         self.call_ids = Some((call.clone(), ids.clone()));
         ids
     }
@@ -51,10 +58,15 @@ impl Worker {
 
 fn add(config: &Config, ids: &mut Collected, (namespace, value): Id) {
     let Some(namespace) = config.plan.namespaces.get(usize::from(namespace)) else { return };
-    match ids.iter_mut().find(|(key, _)| *key == namespace.key) {
+    join(ids, &namespace.key, value);
+}
+
+/// Adds an id of a namespace, which is there or not yet.
+fn join(ids: &mut Collected, namespace: &Arc<str>, value: IdValue) {
+    match ids.iter_mut().find(|(key, _)| key == namespace) {
         Some((_, values)) if values.contains(&value) || values.len() >= MAX_IDS => {}
         Some((_, values)) => values.push(value),
-        None => ids.push((namespace.key.clone(), smallvec![value])),
+        None => ids.push((namespace.clone(), smallvec![value])),
     }
 }
 

@@ -90,7 +90,7 @@ fn frames(story: &Story<'_>) -> Table {
 }
 
 /// Ids as the record has them: an object, an array where there are several.
-fn ids(ids: &[crate::view::NamedIds]) -> String {
+fn ids(ids: &crate::view::Ids) -> String {
     let mut out = Vec::new();
     push_ids(&mut out, ids);
     String::from_utf8(out).unwrap_or_default()
