@@ -11,7 +11,7 @@ use crate::pdu::{Frame, Head, Role, Side, Start};
 use crate::query::{self, Field, Filter, Group, Meta, Names, Record, Stage, Value};
 use crate::schema::{Schema, TypeId};
 use crate::view::redact::{header_value, host, url};
-use crate::view::{Decoded, IdValue, Item};
+use crate::view::{Decoded, IdValue, Item, jsonl};
 
 use super::{Config, Job};
 
@@ -162,7 +162,9 @@ impl<'a> Seen<'a> {
 
     fn carrier(&self, name: Option<&str>, visit: &mut dyn FnMut(Value<'_>) -> bool) {
         let Some(carrier) = &self.decoded.carrier else { return };
-        let object = [b"{", &*carrier.members, b"}"].concat();
+        let mut object = b"{".to_vec();
+        jsonl::push_outer(&mut object, carrier);
+        object.push(b'}');
         let Ok(members) = serde_json::from_slice::<serde_json::Map<String, Json>>(&object) else { return };
         for (key, value) in members.iter().filter(|(key, _)| name.is_none_or(|n| *key == n)) {
             let go = match value {

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::base::numbers::NumberMap;
 use crate::dialect::Tunnel;
-use crate::message::fast::{self, Content, Tables};
+use crate::message::fast::{self, Content, Outline, Tables};
 use crate::message::{self, Tree};
 use crate::pdu::{Frame, Lane, Side};
 use crate::schema::TypeId;
@@ -88,6 +88,7 @@ pub struct Joins {
     full: (bool, bool),
     /// For regular messages, where the run has a fast lane.
     tables: Option<Arc<Tables>>,
+    outline: Outline,
     tree: Tree,
 }
 
@@ -180,9 +181,23 @@ impl Joins {
         outer: &mut Option<Outer>,
     ) -> bool {
         let Some(tables) = self.tables.as_deref() else { return false };
-        let Some((outline, ids)) = fast::outline(&config.schema, tables, ty, payload, &config.limits) else {
-            return false;
-        };
+        let (schema, limits) = (&config.schema, &config.limits);
+        let (mut outline, mut ids) = (std::mem::take(&mut self.outline), fast::Ids::new());
+        let done = fast::outline(schema, tables, ty, payload, limits, &mut outline, &mut ids);
+        let is_told = done.is_some() && self.take_outline(config, call, tunnel, &outline, &ids, outer);
+        self.outline = outline;
+        is_told
+    }
+
+    fn take_outline(
+        &mut self,
+        config: &Config,
+        call: u64,
+        tunnel: Option<u16>,
+        outline: &Outline,
+        ids: &[fast::FastId<'_>],
+        outer: &mut Option<Outer>,
+    ) -> bool {
         let counts = |id: &fast::FastId<'_>| !id.absent || counts_absent(config, id.namespace);
         let mut named = SmallVec::<[Option<u32>; 4]>::new();
         for id in ids.iter().filter(|id| counts(id)) {
@@ -196,7 +211,7 @@ impl Joins {
             let id = named.iter().flatten().find_map(joins).cloned();
             // One that is known and has no channel, for want of room, is in the message still.
             let is_kept = id.is_some() || !ids.iter().any(|id| Some(id.namespace) == tunnel.namespace);
-            *outer = is_kept.then(|| outer_of(tunnel, &outline, id)).flatten();
+            *outer = is_kept.then(|| outer_of(tunnel, outline, id)).flatten();
             // What it carries may hold an id that spreads: that takes a tree.
             return !self.channels_of(call).any(|channel| self.looks_on(channel));
         }
@@ -403,7 +418,7 @@ impl Joins {
 }
 
 /// What a carrier holds; `None` where not exactly one of its payloads is set.
-fn outer_of(tunnel: &Tunnel, outline: &fast::Outline, id: Option<Id>) -> Option<Outer> {
+fn outer_of(tunnel: &Tunnel, outline: &Outline, id: Option<Id>) -> Option<Outer> {
     let at = |field: u16| match outline.get(field)? {
         Content::Bytes(from, to) if from < to => Some((from, to)),
         _ => None,

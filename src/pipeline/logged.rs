@@ -81,18 +81,18 @@ impl LoggedCalls {
         next_call: &mut dyn FnMut() -> u64,
         out: &mut dyn FnMut(LoggedFrame),
     ) {
-        let known = |(name, json)| Some((self.member(config, &name)?, json));
-        let mut known: SmallVec<[(Member, Bytes); 1]> = members.into_iter().filter_map(known).collect();
+        let mut known: SmallVec<[(Member, Bytes); 1]> = SmallVec::new();
+        for (name, json) in members {
+            known.extend(self.member(config, &name).map(|member| (member, json)));
+        }
         if known.iter().any(|(member, _)| member.is_carrier) {
             known.retain(|(member, _)| member.is_carrier);
         }
-        let last = known.pop();
+        let Some((last, json)) = known.pop() else { return };
         for (member, json) in known {
             out(self.of_type(config, logged.clone(), member, json, next_call));
         }
-        if let Some((member, json)) = last {
-            out(self.of_type(config, logged, member, json, next_call));
-        }
+        out(self.of_type(config, logged, last, json, next_call));
     }
 
     /// What a name stands for; `None` where it is no type's, or that of several.

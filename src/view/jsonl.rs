@@ -106,21 +106,33 @@ pub(super) fn push_ids(out: &mut Vec<u8>, ids: &Ids) {
     out.push(b'}');
 }
 
-/// An id as it stands in a record.
-pub fn push_id(out: &mut Vec<u8>, value: &IdValue) {
+pub(super) fn push_id(out: &mut Vec<u8>, value: &IdValue) {
     match value {
         IdValue::Str(text) => push_string(out, text),
         IdValue::Uint(number) => push_number(out, *number),
     }
 }
 
+/// What the outer message says itself, as members of an object.
+pub fn push_outer(out: &mut Vec<u8>, carrier: &Carrier) {
+    if let Some((field, order)) = &carrier.order {
+        push_key(out, field);
+        push_number(out, *order);
+    }
+    if let Some((namespace, id)) = &carrier.id {
+        push_key(out, namespace);
+        push_id(out, id);
+    }
+    if !carrier.other.is_empty() {
+        push_key(out, "other");
+        out.extend_from_slice(&carrier.other);
+    }
+}
+
 fn push_carrier(out: &mut Vec<u8>, carrier: &Carrier) {
     out.push(b'{');
     pieces::with(|pieces| pieces.push_carrier(out, carrier));
-    if !carrier.members.is_empty() {
-        out.push(b',');
-        out.extend_from_slice(&carrier.members);
-    }
+    push_outer(out, carrier);
     if carrier.assumed {
         push_key(out, "assumed");
         push_bool(out, true);

@@ -33,8 +33,12 @@ pub struct Carrier {
     pub field: Arc<str>,
     /// `hex` or `bytes`.
     pub encoding: &'static str,
-    /// The outer message's own scalar fields that its rule names (order, id), as members of a JSON object.
-    pub members: Vec<u8>,
+    /// The outer message's order number, by its field.
+    pub order: Option<(Arc<str>, i64)>,
+    /// The id that joins it, by its namespace.
+    pub id: Option<(Arc<str>, IdValue)>,
+    /// Where another field carries another message: members of a JSON object that tell it.
+    pub other: Vec<u8>,
     /// Whether the inner type is the rule's default, since no sibling stream was seen yet.
     pub assumed: bool,
 }

@@ -99,10 +99,7 @@ fn digest_of(config: &Config, item: &Item<'_>, job: &Job) -> Digest {
         }
     };
     if let (Some((tunnel, ..)), Some(carrier)) = (job.joined.inner, &decoded.carrier) {
-        // The first of them is the order.
-        let members = std::str::from_utf8(&carrier.members).unwrap_or_default();
-        let first = members.split_once(':').and_then(|(_, value)| value.split(',').next());
-        let order = first.and_then(|value| value.parse().ok());
+        let order = carrier.order.as_ref().map(|(_, order)| *order);
         out.carried = Some(Carried { tunnel, order, last: false });
     }
     out

@@ -58,8 +58,10 @@ pub fn outline<'a>(
     ty: TypeId,
     payload: &'a [u8],
     limits: &Limits,
-) -> Option<(Outline, Ids<'a>)> {
-    outline::outline(schema, tables, ty, payload, limits)
+    outline: &mut Outline,
+    ids: &mut Ids<'a>,
+) -> Option<()> {
+    outline::outline(schema, tables, ty, payload, limits, outline, ids)
 }
 
 /// Appends the JSON of a regular message and its ids; gives the branch set in the root's first oneof.

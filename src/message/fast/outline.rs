@@ -1,8 +1,6 @@
 //! The outermost fields of a regular message and the ids in all of it, without its JSON.
 //! Never looks into what carries no id: bytes, maps and packed numbers are not for it.
 
-use smallvec::SmallVec;
-
 use crate::{
     base::Limits,
     message::MAX_DEPTH,
@@ -28,7 +26,7 @@ pub enum Content {
 /// The outermost fields that are set, each once, in wire order.
 #[derive(Default, Debug)]
 pub struct Outline {
-    fields: SmallVec<[(u16, Content); 8]>,
+    fields: Vec<(u16, Content)>,
 }
 
 impl Outline {
@@ -38,22 +36,22 @@ impl Outline {
     }
 }
 
-/// Outlines a message; `None` where it is not regular, or has fields that are not for it.
+/// Outlines a message into what is handed in; `None` where it is not regular, or has fields that are not for it.
 pub(super) fn outline<'a>(
     schema: &Schema,
     tables: &Tables,
     ty: TypeId,
     payload: &'a [u8],
     limits: &Limits,
-) -> Option<(Outline, Ids<'a>)> {
+    outline: &mut Outline,
+    ids: &mut Ids<'a>,
+) -> Option<()> {
     let deepest = limits.max_depth.min(MAX_DEPTH).min(DEEPEST);
-    let (outline, ids) = (Outline::default(), Ids::new());
-    let mut walk = Walk { schema, tables, payload, deepest, outline, ids };
+    outline.fields.clear();
     if payload.len() > MAX_PAYLOAD {
         return None;
     }
-    walk.message(ty, 0, payload.len(), 0)?;
-    Some((walk.outline, walk.ids))
+    Walk { schema, tables, payload, deepest, outline, ids }.message(ty, 0, payload.len(), 0)
 }
 
 struct Walk<'a, 'o> {
@@ -61,8 +59,8 @@ struct Walk<'a, 'o> {
     tables: &'o Tables,
     payload: &'a [u8],
     deepest: usize,
-    outline: Outline,
-    ids: Ids<'a>,
+    outline: &'o mut Outline,
+    ids: &'o mut Ids<'a>,
 }
 
 impl<'a> Walk<'a, '_> {

@@ -74,7 +74,10 @@ fn said(value: IdValue<'_>) -> String {
 fn check_outline(schema: &Schema, tables: &fast::Tables, payload: &[u8]) -> bool {
     let ty = schema.type_by_name("demo.v1.All").unwrap();
     let limits = Limits::default();
-    let Some((outline, found)) = fast::outline(schema, tables, ty, payload, &limits) else { return false };
+    let (mut outline, mut found) = (fast::Outline::default(), fast::Ids::new());
+    if fast::outline(schema, tables, ty, payload, &limits, &mut outline, &mut found).is_none() {
+        return false;
+    }
     let (mut tree, mut findings) = (Tree::new(), Vec::new());
     decode(schema, Some(ty), payload, &limits, &mut tree, &mut findings);
     assert!(findings.is_empty(), "{findings:?} of {payload:02x?}");

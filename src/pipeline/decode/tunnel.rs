@@ -4,14 +4,13 @@
 use bytes::Bytes;
 use smallvec::SmallVec;
 
-use crate::base::json::{push_key, push_number, push_string};
+use crate::base::json::push_string;
 use crate::base::{Code, Finding, Severity};
 use crate::dialect::{Payload, PayloadEncoding, Tunnel};
 use crate::message::{self, JsonOptions, Node, NodeKind, Tree};
 use crate::query::Stage;
 use crate::schema::{Kind, TypeId};
 use crate::session::digest;
-use crate::view::jsonl::push_id;
 use crate::view::{Carrier, Decoded};
 
 use super::super::joins::Id;
@@ -42,14 +41,8 @@ impl Worker {
         if !self.carried_fast(config, job, inner, &bytes, options, decoded) {
             return false;
         }
-        let outer = config.schema.ty(tunnel.carrier);
-        decoded.carrier = Some(Carrier {
-            message_type: outer.name.clone(),
-            field: outer.field(payload.field).map(|f| f.name.clone()).unwrap_or_default(),
-            encoding: payload.encoding.name(),
-            members: members(config, tunnel, found.order, found.id.as_ref()),
-            assumed,
-        });
+        let carrier = carrier_of(config, tunnel, Some(payload), found.order, found.id.as_ref());
+        decoded.carrier = Some(Carrier { assumed, ..carrier });
         decoded.payload = bytes.into();
         true
     }
@@ -90,15 +83,8 @@ impl Worker {
         if found.is_empty() && findings.iter().any(|f| f.code == Code::CarrierBadEncoding) {
             return false;
         }
-        let first = tunnel.payloads.first().map_or(PayloadEncoding::Raw, |p| p.encoding);
-        let (used, bytes) = found.first().map_or((None, &[][..]), |(p, b)| (Some(*p), b.as_slice()));
-        let mut carrier = Carrier {
-            message_type: outer.name.clone(),
-            field: used.and_then(|p| outer.field(p.field)).map(|f| f.name.clone()).unwrap_or_default(),
-            encoding: used.map_or(first, |p| p.encoding).name(),
-            members: self.members(config, tunnel, wire),
-            assumed,
-        };
+        let (used, bytes) = found.first().map_or((None, &[][..]), |(p, b)| (Some(p), b.as_slice()));
+        let mut carrier = Carrier { assumed, ..self.carrier(config, tunnel, used, wire) };
         if found.is_empty() {
             findings.push(Finding::new(Code::CarrierEmpty, "no payload: an empty message"));
         }
@@ -126,8 +112,8 @@ impl Worker {
         true
     }
 
-    /// See [`members`]; of the tree.
-    fn members(&self, config: &Config, tunnel: &Tunnel, wire: &[u8]) -> Vec<u8> {
+    /// See [`carrier_of`]; of the tree.
+    fn carrier(&self, config: &Config, tunnel: &Tunnel, used: Option<&Payload>, wire: &[u8]) -> Carrier {
         let order = tunnel.order.and_then(|order| last(&self.tree, order)).map_or(0, |node| node.bits);
         let mut ids: SmallVec<[message::Id<'_>; 4]> = SmallVec::new();
         message::ids(&config.schema, &self.tree, wire, &mut ids);
@@ -135,7 +121,7 @@ impl Worker {
             Some(id.namespace) == tunnel.namespace && (!id.absent || counts_absent(config, id.namespace))
         };
         let id = ids.into_iter().find(joins).map(|id| (id.namespace, owned(id.value)));
-        members(config, tunnel, order, id.as_ref())
+        carrier_of(config, tunnel, used, order, id.as_ref())
     }
 
     /// Shows a regular message of the likeliest type; false where it is none. What is regular fits its type.
@@ -181,13 +167,12 @@ impl Worker {
         let name = outer.and_then(|t| t.field(second.field)).map_or("", |f| &f.name);
         let text = format!("{} and {name} carry different messages; both are shown", carrier.field);
         findings.push(Finding::new(Code::CarrierBothPayloads, text));
-        let members = &mut carrier.members;
-        push_key(members, "other");
-        members.extend_from_slice(b"{\"field\":");
-        push_string(members, name);
-        members.extend_from_slice(b",\"message\":");
-        members.extend_from_slice(&json);
-        members.push(b'}');
+        let other = &mut carrier.other;
+        other.extend_from_slice(b"{\"field\":");
+        push_string(other, name);
+        other.extend_from_slice(b",\"message\":");
+        other.extend_from_slice(&json);
+        other.push(b'}');
     }
 
     /// The type inside a tunnel: what a sibling says; else the default, or the one sibling type that fits
@@ -255,19 +240,25 @@ fn last(tree: &Tree, field: u16) -> Option<&message::Node> {
     tree.children(Tree::ROOT).filter(|(_, n)| n.field == field).last().map(|(_, n)| n)
 }
 
-/// The outer message's order and joining id, as members of a JSON object.
-fn members(config: &Config, tunnel: &Tunnel, order: u64, id: Option<&Id>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(128);
+/// What a carrier says beside what it carries.
+fn carrier_of(
+    config: &Config,
+    tunnel: &Tunnel,
+    used: Option<&Payload>,
+    order: u64,
+    id: Option<&Id>,
+) -> Carrier {
     let outer = config.schema.ty(tunnel.carrier);
-    if let Some(field) = tunnel.order.and_then(|place| outer.field(place)) {
-        push_key(&mut out, &field.name);
-        push_number(&mut out, order as i64);
+    let name = |place: u16| outer.field(place).map(|field| field.name.clone());
+    let encoding = used.or(tunnel.payloads.first()).map_or(PayloadEncoding::Raw, |p| p.encoding);
+    let key = |namespace: u16| Some(config.plan.namespaces.get(usize::from(namespace))?.key.clone());
+    Carrier {
+        message_type: outer.name.clone(),
+        field: used.and_then(|p| name(p.field)).unwrap_or_default(),
+        encoding: encoding.name(),
+        order: tunnel.order.and_then(|place| Some((name(place)?, order as i64))),
+        id: id.and_then(|(namespace, value)| Some((key(*namespace)?, value.clone()))),
+        other: Vec::new(),
+        assumed: false,
     }
-    if let Some((namespace, value)) = id
-        && let Some(namespace) = config.plan.namespaces.get(usize::from(*namespace))
-    {
-        push_key(&mut out, &namespace.key);
-        push_id(&mut out, value);
-    }
-    out
 }
