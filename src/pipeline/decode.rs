@@ -70,7 +70,6 @@ pub struct Worker {
     inflater: Inflater,
     tree: Tree,
     inner: Tree,
-    wire: Vec<u8>,
     /// For the fast lane, where the run has one.
     tables: Option<Arc<fast::Tables>>,
     /// Ids that were met in the last frame's message, and whether the fast lane met them.
@@ -136,9 +135,7 @@ impl Worker {
     pub fn wire<'f>(&mut self, config: &Config, frame: &'f Frame, ty: Option<TypeId>) -> Looked<'f> {
         let (payload, _) = self.payload(config, frame, &mut Vec::new());
         match ty {
-            Some(ty) if is_json(frame, &payload) => {
-                Looked::Json(self.wire_of_json(&config.schema, ty, &payload))
-            }
+            Some(ty) if is_json(frame, &payload) => Looked::Json(wire_of_json(&config.schema, ty, &payload)),
             _ => Looked::Sent(payload),
         }
     }
@@ -249,7 +246,7 @@ impl Worker {
             let wired = match &job.wired {
                 Some(wired) => wired,
                 None => {
-                    made = self.wire_of_json(&config.schema, ty, &payload);
+                    made = wire_of_json(&config.schema, ty, &payload);
                     &made
                 }
             };
@@ -399,27 +396,28 @@ impl Worker {
         self.is_met = true;
         true
     }
+}
 
-    /// The wire format of a JSON message.
-    fn wire_of_json(&mut self, schema: &Schema, ty: TypeId, payload: &[u8]) -> Wired {
-        let mut findings = Vec::new();
-        let Ok(text) = simdutf8::basic::from_utf8(payload) else {
-            findings.push(Finding::new(Code::JsonMalformed, "expected JSON, found bytes that are not UTF-8"));
-            return Wired { wire: None, findings };
-        };
-        self.wire.clear();
-        let errors = message::json_in::encode(schema, ty, text, Default::default(), &mut self.wire);
-        for error in errors.iter().take(16) {
-            let span = crate::base::Span::new(Space::Payload, error.at as u64, error.at as u64 + 1);
-            let mut finding = Finding::new(Code::JsonMalformed, error.text.clone()).at(span);
-            if !error.path.is_empty() {
-                finding = finding.path(error.path.clone());
-            }
-            findings.push(finding);
+/// The wire format of a JSON message.
+fn wire_of_json(schema: &Schema, ty: TypeId, payload: &[u8]) -> Wired {
+    let mut findings = Vec::new();
+    let Ok(text) = simdutf8::basic::from_utf8(payload) else {
+        findings.push(Finding::new(Code::JsonMalformed, "expected JSON, found bytes that are not UTF-8"));
+        return Wired { wire: None, findings };
+    };
+    // Hardly ever longer than its JSON, and handed on as it is.
+    let mut wire = Vec::with_capacity(text.len());
+    let errors = message::json_in::encode(schema, ty, text, Default::default(), &mut wire);
+    for error in errors.iter().take(16) {
+        let span = crate::base::Span::new(Space::Payload, error.at as u64, error.at as u64 + 1);
+        let mut finding = Finding::new(Code::JsonMalformed, error.text.clone()).at(span);
+        if !error.path.is_empty() {
+            finding = finding.path(error.path.clone());
         }
-        let hopeless = self.wire.is_empty() && errors.iter().any(|e| e.path.is_empty());
-        Wired { wire: (!hopeless).then(|| Bytes::copy_from_slice(&self.wire)), findings }
+        findings.push(finding);
     }
+    let hopeless = wire.is_empty() && errors.iter().any(|e| e.path.is_empty());
+    Wired { wire: (!hopeless).then(|| wire.into()), findings }
 }
 
 fn options(config: &Config) -> JsonOptions<'_> {

@@ -117,28 +117,54 @@ pub(super) fn is_only_taken(schema: &Schema, ty: TypeId) -> bool {
     taken
 }
 
-/// Types by the snake_case of their short name; nested types give way to others.
-pub(super) fn snake_names(schema: &Schema) -> NameMap<Arc<str>, Option<TypeId>> {
-    let mut names = NameMap::default();
-    let is_nested =
-        |name: &str| name.rsplit_once('.').is_some_and(|(outer, _)| schema.type_by_name(outer).is_some());
-    for nested in [false, true] {
-        let mut found: NameMap<Arc<str>, Option<TypeId>> = NameMap::default();
-        for ty in (0..schema.table.own()).map(TypeId) {
-            let name = schema.table.type_name(ty);
-            if schema.table.is_map_entry(ty) || is_nested(name) != nested {
+/// Types by what their short names come to without case and underscores, sorted.
+#[derive(Clone, Debug)]
+pub(super) struct SnakeNames(Vec<(u64, TypeId)>);
+
+impl SnakeNames {
+    pub(super) fn new(schema: &Schema) -> Self {
+        let types = (0..schema.table.own()).map(TypeId).filter(|ty| !schema.table.is_map_entry(*ty));
+        let mut names: Vec<_> = types.map(|ty| (folded(short(schema.table.type_name(ty))), ty)).collect();
+        names.sort_unstable();
+        Self(names)
+    }
+
+    /// The only type of a name in snake_case; nested types give way to others.
+    pub(super) fn find(&self, schema: &Schema, name: &str) -> Option<TypeId> {
+        let hash = folded(name);
+        let from = self.0.partition_point(|(other, _)| *other < hash);
+        let alike = self.0.get(from..)?.iter().take_while(|(other, _)| *other == hash).map(|(_, ty)| *ty);
+        let (mut outer, mut nested) = (Vec::new(), Vec::new());
+        for ty in alike {
+            let full = schema.table.type_name(ty);
+            if secrets::snake_case(short(full)) != name {
                 continue;
             }
-            found
-                .entry(secrets::snake_case(short(name)).into())
-                .and_modify(|e| *e = None)
-                .or_insert(Some(ty));
+            let holder = full.rsplit_once('.').and_then(|(holder, _)| schema.type_by_name(holder));
+            if holder.is_some() { &mut nested } else { &mut outer }.push(ty);
         }
-        for (name, ty) in found {
-            names.entry(name).or_insert(ty);
+        match if outer.is_empty() { &nested } else { &outer }.as_slice() {
+            [only] => Some(*only),
+            _ => None,
         }
     }
-    names
+}
+
+/// A number that a name has in common with its snake_case.
+fn folded(name: &str) -> u64 {
+    if !name.is_ascii() {
+        // What is no letter may become one in lower case.
+        let bytes = secrets::snake_case(name).into_bytes();
+        return folded_bytes(&bytes);
+    }
+    folded_bytes(name.as_bytes())
+}
+
+fn folded_bytes(name: &[u8]) -> u64 {
+    let letters = name.iter().filter(|byte| **byte != b'_');
+    letters.fold(0, |hash: u64, byte| {
+        (hash.rotate_left(5) ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    })
 }
 
 #[cfg(test)]

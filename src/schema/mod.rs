@@ -25,7 +25,6 @@ use crate::base::secret::Rules;
 use crate::base::text::nearest;
 
 use compile::Methods;
-use hash::NameMap;
 use layers::Layer;
 use table::{Symbol, Table};
 
@@ -46,8 +45,7 @@ pub struct Schema {
     plans: Vec<OnceLock<Box<TypePlan>>>,
     enums: Vec<OnceLock<Box<EnumPlan>>>,
     methods: OnceLock<Methods>,
-    /// snake_case of the short name → type; `None` where several types share it.
-    snake_names: OnceLock<NameMap<Arc<str>, Option<TypeId>>>,
+    snake_names: OnceLock<compile::SnakeNames>,
     annotations: HashMap<TypeId, Annotations>,
     nested: Vec<Nested>,
     /// What carriers carry, by the number in their annotation.
@@ -109,7 +107,7 @@ impl Schema {
 
     /// The type whose short name is this in snake_case, if exactly one is.
     pub fn type_by_snake_name(&self, name: &str) -> Option<TypeId> {
-        self.snake_names.get_or_init(|| compile::snake_names(self)).get(name).copied().flatten()
+        self.snake_names.get_or_init(|| compile::SnakeNames::new(self)).find(self, name)
     }
 
     /// The known type name nearest to one that is not known.

@@ -159,6 +159,43 @@ fn what_comes_first_wins_and_the_rest_must_resolve() {
 }
 
 #[test]
+fn snake_names_are_of_one_type() {
+    let package = |name: &str, messages| FileDescriptorProto {
+        package: name.into(),
+        ..file(&format!("{name}.proto"), messages)
+    };
+    let outer = DescriptorProto {
+        nested_type: vec![message("AbC", vec![]), message("OnlyInner", vec![])],
+        ..message("Outer", vec![])
+    };
+    let files = vec![
+        package(
+            "p",
+            vec![outer, message("AbC", vec![]), message("Twice", vec![]), message("HTTPName2Of", vec![])],
+        ),
+        package("q", vec![message("Twice", vec![]), message("Ab_c", vec![]), message("ABc", vec![])]),
+    ];
+    let schema = compile(vec![Layer::unchecked(files)]).unwrap();
+    for (name, full) in [
+        ("outer", Some("p.Outer")),
+        ("only_inner", Some("p.Outer.OnlyInner")),
+        ("http_name2_of", Some("p.HTTPName2Of")),
+        ("twice", None),
+        ("abc", None),
+        ("AbC", None),
+        ("", None),
+    ] {
+        assert_eq!(
+            schema.type_by_snake_name(name),
+            full.and_then(|full| schema.type_by_name(full)),
+            "{name}"
+        );
+    }
+    // p.AbC stands before p.Outer.AbC; q.Ab_c and q.ABc are the same two words.
+    assert_eq!(schema.type_by_snake_name("ab_c"), None);
+}
+
+#[test]
 fn roots_maps_and_secrets() {
     let entry = DescriptorProto {
         options: Some(MessageOptions { map_entry: true, ..Default::default() }),
