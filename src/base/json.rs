@@ -97,10 +97,12 @@ pub fn plain_length(text: &[u8]) -> usize {
     let short = text.first_chunk::<32>().map_or(text, |first| first);
     let mut at = plain_words(short, 0);
     if at == 32 {
-        let (chunks, _) = text.get(at..).unwrap_or_default().as_chunks::<64>();
-        let is_plain = |chunk: &&[u8; 64]| chunk.iter().fold(u8::MAX, |least, b| least.min(rank(*b))) != 0;
-        at += 64 * chunks.iter().take_while(is_plain).count();
-        at = plain_words(text, at);
+        // To look for two bytes takes fewer steps than to look for all; controls are hardly ever there.
+        let rest = text.get(at..).unwrap_or_default();
+        let quoted = rest.get(..memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())).unwrap_or_default();
+        let has_control = quoted.iter().fold(false, |any, b| any | (*b < 0x20));
+        let control = quoted.iter().position(|b| has_control && *b < 0x20);
+        at += control.unwrap_or(quoted.len());
     }
     at
 }
