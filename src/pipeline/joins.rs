@@ -78,10 +78,15 @@ pub struct Joins {
     naming: Vec<bool>,
     /// The ids that the last frame's call had.
     last: (u64, Arc<[Id]>),
+    /// The place of that call's channel, where it has one alone, and how many ids had spread.
+    last_only: Option<(u32, u64)>,
+    spreads: u64,
     /// Whether no id was added anywhere since.
     is_settled: bool,
     /// The lane of the last frame, whose siblings know what it is.
     told: Option<Arc<Lane>>,
+    /// The last RPC that was found to be no tunnel's sibling.
+    apart: Option<Arc<str>>,
     /// Namespaces that spread.
     spreading: Vec<u16>,
     /// Whether an id was left out for want of room, and whether that was said.
@@ -243,11 +248,16 @@ impl Joins {
         if self.is_settled && *last == call {
             return ids.clone();
         }
+        // Calls of one channel follow each other, and share them.
+        let only = match self.calls.get(&call).map(SmallVec::as_slice) {
+            Some([place]) => Some((*place, self.spreads)),
+            _ => None,
+        };
         let own = || self.channels_of(call).map(|channel| &channel.id);
         let all = || own().chain(self.channels_of(call).flat_map(|channel| &channel.spread));
-        // Calls of one channel follow each other, and share them.
-        let ids = if all().eq(ids.iter()) { ids.clone() } else { all().cloned().collect() };
-        (self.last, self.is_settled) = ((call, ids.clone()), true);
+        let is_same = only.is_some() && only == self.last_only || all().eq(ids.iter());
+        let ids = if is_same { ids.clone() } else { all().cloned().collect() };
+        (self.last, self.last_only, self.is_settled) = ((call, ids.clone()), only, true);
         ids
     }
 
@@ -358,6 +368,7 @@ impl Joins {
                 && !channel.spread.iter().any(|(namespace, _)| *namespace == id.0)
             {
                 self.is_settled = false;
+                self.spreads += 1;
                 channel.spread.push(id.clone());
             }
         }
@@ -365,9 +376,16 @@ impl Joins {
 
     /// A call of a sibling method says what the tunnels of its id hold.
     fn tell_siblings(&mut self, config: &Config, frame: &Frame) {
-        let Some(rpc) = frame.lane.rpc.as_deref() else { return };
+        let Some(rpc) = &frame.lane.rpc else { return };
+        if self.apart.as_ref().is_some_and(|known| Arc::ptr_eq(known, rpc)) {
+            return;
+        }
+        let mut is_apart = true;
         for (number, tunnel) in config.plan.tunnels.iter().enumerate() {
-            let Some((_, ty)) = tunnel.siblings.iter().find(|(method, _)| &**method == rpc) else { continue };
+            let Some((_, ty)) = tunnel.siblings.iter().find(|(method, _)| **method == **rpc) else {
+                continue;
+            };
+            is_apart = false;
             for place in self.calls.get(&frame.lane.call).into_iter().flatten() {
                 if let Some(channel) = self.channels.get_mut(*place as usize)
                     && Some(channel.id.0) == tunnel.namespace
@@ -375,6 +393,9 @@ impl Joins {
                     channel.inner.insert(number as u16, *ty);
                 }
             }
+        }
+        if is_apart {
+            self.apart = Some(rpc.clone());
         }
     }
 

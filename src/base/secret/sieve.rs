@@ -1,11 +1,9 @@
 //! Which strings of a payload may hold a credential: one search over all of it in place of one for each.
 //! Never passes over what a look at each string by itself would find.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use aho_corasick::{Span, packed};
-use memchr::memmem;
 
 use super::{Rules, fits};
 
@@ -55,28 +53,13 @@ struct Text {
 impl Needs {
     /// Bytes behind a range that are searched with it: a search of a few bytes alone is slower than one of more.
     const BEHIND: usize = 64;
-    /// Texts at most; a search for more finds something everywhere.
-    const MOST: usize = 512;
 
     /// For texts of at least three bytes, each with what needs it; `None` where they are too many.
     pub fn new<'t>(texts: impl Iterator<Item = (usize, &'t [u8])>) -> Option<Self> {
         let mut parts: Vec<[u8; 3]> = Vec::new();
         let mut known: Vec<Vec<Text>> = Vec::new();
-        let texts: Vec<(usize, &[u8])> = texts.collect();
-        let mut shared: HashMap<[u8; 3], usize> = HashMap::new();
-        for (_, text) in &texts {
-            threes(text).for_each(|(_, three)| *shared.entry(three).or_default() += 1);
-        }
-        if texts.len() > Self::MOST {
-            return None;
-        }
-        for (owner, text) in &texts {
-            let owner = *owner;
-            // Where a text stands, so does each that it holds: one find does for both.
-            let held = texts.iter().filter_map(|(_, other)| Some((memmem::find(text, other)?, *other)));
-            let (from, shortest) = held.min_by_key(|(_, other)| other.len())?;
-            let (at, part) = part(shortest, &shared)?;
-            let before = from + at;
+        for (owner, text) in texts {
+            let (before, part) = rare(text)?;
             let text = Text { before, text: text.to_vec(), owner };
             match parts.iter().zip(&mut known).find(|(known, _)| **known == part) {
                 Some((_, texts)) => texts.push(text),
@@ -119,23 +102,15 @@ impl Needs {
     }
 }
 
-/// All three bytes in a row of a text, and where they stand.
-fn threes(text: &[u8]) -> impl Iterator<Item = (usize, [u8; 3])> {
-    (0..).map_while(|at| Some((at, *text.get(at..)?.first_chunk()?)))
-}
-
-/// The three bytes of a text that it is found by, and where they stand: of those that are about the rarest in running
-/// text and in JSON, the ones that most texts share, since a search for few is quicker than one for many.
-fn part(text: &[u8], shared: &HashMap<[u8; 3], usize>) -> Option<(usize, [u8; 3])> {
-    let rarest = threes(text).map(|(_, three)| rarity(&three)).max()?;
-    let rare = threes(text).filter(|(_, three)| rarity(three) + 1 >= rarest);
-    rare.max_by_key(|(_, three)| (shared.get(three).copied().unwrap_or(0), rarity(three)))
-}
-
-/// How rare three bytes are: capitals and what joins words are, best at the end.
-fn rarity(three: &[u8; 3]) -> usize {
+/// The three bytes of a text that are the rarest in running text and in JSON, capitals and what joins words, best
+/// at their end; and where they stand.
+fn rare(text: &[u8]) -> Option<(usize, [u8; 3])> {
     let is_rare = |b: &u8| matches!(b, b'A'..=b'Z' | b'_' | b'-');
-    2 * three.iter().filter(|b| is_rare(b)).count() + usize::from(three.last().is_some_and(is_rare))
+    let rarity = |three: &[u8; 3]| {
+        2 * three.iter().filter(|b| is_rare(b)).count() + usize::from(three.last().is_some_and(is_rare))
+    };
+    let places = (0..).map_while(|at| Some((at, *text.get(at..)?.first_chunk()?)));
+    places.max_by_key(|(_, three)| rarity(three))
 }
 
 /// A payload's strings, told apart as they come. Asked in their order, all of them take one search.
