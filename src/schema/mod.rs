@@ -331,7 +331,7 @@ impl TypePlan {
             dense: Box::default(),
             by_name: Box::default(),
             by_json_name: Box::default(),
-            has_twins: false,
+            has_odd_names: false,
         }
     }
 }

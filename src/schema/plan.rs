@@ -279,8 +279,8 @@ pub struct TypePlan {
     /// Places sorted by `name`, and by `json_name`.
     pub(super) by_name: Box<[u16]>,
     pub(super) by_json_name: Box<[u16]>,
-    /// Whether two fields share a ProtoJSON name, as descriptors of proto2 may have it.
-    pub(super) has_twins: bool,
+    /// Whether two fields share a ProtoJSON name, as descriptors of proto2 may have it, or one is no plain word.
+    pub(super) has_odd_names: bool,
 }
 
 impl TypePlan {
@@ -315,19 +315,20 @@ impl TypePlan {
         self.lookup(&self.by_json_name, name, |f| &f.json_name)
     }
 
-    /// The place of a field by either name, ProtoJSON's first. Members come in about the order of the fields:
-    /// those from `next` on are compared before any search.
-    pub fn field_by_member(&self, name: &str, next: u16) -> Option<u16> {
-        const AHEAD: usize = 4;
-        if !self.has_twins {
-            let ahead = self.fields.iter().zip(0..).skip(usize::from(next)).take(AHEAD);
-            for (field, place) in ahead {
-                if *field.json_name == *name {
-                    return Some(place);
-                }
-            }
-        }
+    /// The place of a field by either name, ProtoJSON's first.
+    pub fn field_by_member(&self, name: &str) -> Option<u16> {
         self.field_by_json_name(name).or_else(|| self.field_by_name(name))
+    }
+
+    /// The field whose ProtoJSON name a text begins with, up to a quote: one of a few from `next` on, since members
+    /// come in about the order of the fields. Gives its place and the length of the name.
+    pub fn field_ahead(&self, text: &[u8], next: u16) -> Option<(u16, usize)> {
+        const AHEAD: usize = 4;
+        let ahead = self.fields.iter().zip(0..).skip(usize::from(next)).take(AHEAD);
+        let names = ahead.map(|(field, place)| (field.json_name.as_bytes(), place));
+        let is_next = |name: &[u8]| text.get(name.len()) == Some(&b'"') && text.starts_with(name);
+        let (name, place) = names.filter(|_| !self.has_odd_names).find(|(name, _)| is_next(name))?;
+        Some((place, name.len()))
     }
 
     fn lookup(&self, order: &[u16], name: &str, key: impl Fn(&FieldPlan) -> &str) -> Option<u16> {

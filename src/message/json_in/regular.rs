@@ -5,7 +5,7 @@
 //! of its kind.
 
 use crate::base::json::plain_length;
-use crate::schema::{Cardinality, FieldPlan, Kind, Schema, TypeId, WellKnown};
+use crate::schema::{Cardinality, FieldPlan, Kind, Schema, TypeId, TypePlan, WellKnown};
 
 use super::super::put::{close, open};
 use super::{MAX_DEPTH, b64, parse, push_tag, push_varint, scalar, wire_type, wkt};
@@ -99,10 +99,28 @@ impl<'a> Walk<'a> {
     /// The name of a member, and all up to its value.
     fn name(&mut self) -> Option<&'a str> {
         let name = self.string()?;
+        self.colon()?;
+        Some(name)
+    }
+
+    /// The same where it is the name of a field that is about to come.
+    fn field_ahead(&mut self, plan: &TypePlan, next: u16) -> Option<u16> {
+        let text = self.text.as_bytes().get(self.at..)?.strip_prefix(b"\"")?;
+        let (place, length) = plan.field_ahead(text, next)?;
+        let before = self.at;
+        self.at += length + 2;
+        // Without a colon it is no member; what it is else is for others to tell.
+        self.colon().map(|()| place).or_else(|| {
+            self.at = before;
+            None
+        })
+    }
+
+    fn colon(&mut self) -> Option<()> {
         self.blanks();
         self.take(b':')?;
         self.blanks();
-        Some(name)
+        Some(())
     }
 
     fn message(&mut self, ty: TypeId) -> Option<()> {
@@ -115,12 +133,17 @@ impl<'a> Walk<'a> {
         let (mut given, mut next) = (Given::default(), 0);
         let mut more = self.enter(b'{', b'}')?;
         while more {
-            let name = self.name()?;
-            // What the writer adds has its say before any field of that name.
-            if name.starts_with('$') {
-                return None;
-            }
-            let place = plan.field_by_member(name, next)?;
+            let place = match self.field_ahead(plan, next) {
+                Some(place) => place,
+                None => {
+                    let name = self.name()?;
+                    // What the writer adds has its say before any field of that name.
+                    if name.starts_with('$') {
+                        return None;
+                    }
+                    plan.field_by_member(name)?
+                }
+            };
             next = place.saturating_add(1);
             let field = plan.field(place)?;
             given.add(usize::from(place))?;

@@ -204,9 +204,11 @@ fn finish(mut ty: TypePlan) -> Result<TypePlan, Error> {
     ty.dense = dense.into();
     ty.by_name = sorted(&ty.fields, |f| &f.name);
     ty.by_json_name = sorted(&ty.fields, |f| &f.json_name);
-    let json_names =
-        |pair: &[u16]| pair.iter().map(|i| ty.field(*i).map(|f| &f.json_name)).collect::<Vec<_>>();
-    ty.has_twins = ty.by_json_name.windows(2).map(json_names).any(|pair| pair.first() == pair.last());
+    let json_name = |place: &u16| ty.field(*place).map_or("", |field| &field.json_name);
+    let is_plain = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let mut names = ty.by_json_name.iter().map(json_name);
+    let mut before = None;
+    ty.has_odd_names = names.any(|name| before.replace(name) == Some(name) || !is_plain(name));
     ty.has_required = ty.fields.iter().any(|f| f.presence == Presence::Required);
     ty.known = well_known(&ty);
     Ok(ty)

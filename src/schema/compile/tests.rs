@@ -196,6 +196,35 @@ fn snake_names_are_of_one_type() {
 }
 
 #[test]
+fn a_field_ahead_is_told_by_its_name() {
+    let named = |json_name: &str, number| FieldDescriptorProto {
+        json_name: Some(json_name.to_owned()),
+        ..field(&format!("f{number}"), number, 9)
+    };
+    let files = vec![file(
+        "t.proto",
+        vec![
+            message("Plain", vec![named("one", 1), named("oneTwo", 2), named("three", 3)]),
+            message("Twins", vec![named("same", 1), named("same", 2)]),
+            message("Odd", vec![named("a\"b", 1), named("c", 2)]),
+        ],
+    )];
+    let schema = compile(vec![Layer::unchecked(files)]).unwrap();
+    let ahead = |ty: &str, text: &str, next| {
+        schema.type_by_name(ty).and_then(|ty| schema.ty(ty).field_ahead(text.as_bytes(), next))
+    };
+    assert_eq!(ahead("p.Plain", "one\":1", 0), Some((0, 3)));
+    assert_eq!(ahead("p.Plain", "oneTwo\":1", 0), Some((1, 6)));
+    for (text, next) in [("one\":1", 1), ("one", 0), ("onet\"", 0), ("f1\"", 0), ("", 0), ("three\"", 9)] {
+        assert_eq!(ahead("p.Plain", text, next), None, "{text} from {next}");
+    }
+    assert_eq!(
+        (ahead("p.Twins", "same\":", 0), ahead("p.Odd", "a\"b\":", 0), ahead("p.Odd", "c\"", 0)),
+        (None, None, None)
+    );
+}
+
+#[test]
 fn roots_maps_and_secrets() {
     let entry = DescriptorProto {
         options: Some(MessageOptions { map_entry: true, ..Default::default() }),
