@@ -168,8 +168,7 @@ impl Joins {
         }
         // Where nothing was added since the frame before, what its lane is has been told.
         let is_told = self.is_settled && self.told.as_ref().is_some_and(|l| Arc::ptr_eq(l, &frame.lane));
-        if !is_told {
-            self.tell_siblings(config, frame);
+        if !is_told && self.tell_siblings(config, frame) {
             self.told = Some(frame.lane.clone());
         }
         Joined { ids: self.ids_of_call(call), inner, outer }
@@ -374,11 +373,11 @@ impl Joins {
         }
     }
 
-    /// A call of a sibling method says what the tunnels of its id hold.
-    fn tell_siblings(&mut self, config: &Config, frame: &Frame) {
-        let Some(rpc) = &frame.lane.rpc else { return };
+    /// A call of a sibling method says what the tunnels of its id hold; false where it is known to be none.
+    fn tell_siblings(&mut self, config: &Config, frame: &Frame) -> bool {
+        let Some(rpc) = &frame.lane.rpc else { return true };
         if self.apart.as_ref().is_some_and(|known| Arc::ptr_eq(known, rpc)) {
-            return;
+            return false;
         }
         let mut is_apart = true;
         for (number, tunnel) in config.plan.tunnels.iter().enumerate() {
@@ -397,6 +396,7 @@ impl Joins {
         if is_apart {
             self.apart = Some(rpc.clone());
         }
+        true
     }
 
     fn inside(&self, config: &Config, call: u64, number: u16) -> (u16, TypeId, bool) {

@@ -169,9 +169,8 @@ impl LoggedCalls {
     ) -> LoggedFrame {
         let side = logged.side.unwrap_or(Side::Response);
         let length = logged.length.unwrap_or(payload.len() as u64);
-        let key = (logged.conn.as_ref().map(|c| c.id), logged.stream, logged.rpc.clone(), logged.ids.clone());
         let mut made = Call { number: 0, sides: [(0, 0); 2] };
-        let known = self.call(key, config.limits.max_calls);
+        let known = self.call(&logged, config.limits.max_calls);
         let call = known.unwrap_or(&mut made);
         // A unary call is one message each way: two records of one side are two calls.
         if call.number == 0 || unary && call.sides[side as usize].0 > 0 {
@@ -219,24 +218,26 @@ impl LoggedCalls {
         LoggedFrame { frame, ids: logged.ids }
     }
 
-    /// The call of a key, its number 0 where it is new; `None` where it is new and there is no room for more.
-    fn call(&mut self, key: CallKey, most: usize) -> Option<&mut Call> {
-        let place = match &self.last {
-            Some((last, place)) if *last == key => *place,
-            _ => {
-                let place = match self.places.get(&key) {
-                    Some(place) => *place,
-                    None if self.calls.len() >= most => return None,
-                    None => {
-                        self.calls.push(Call { number: 0, sides: [(0, 0); 2] });
-                        self.places.insert(key.clone(), self.calls.len() - 1);
-                        self.calls.len() - 1
-                    }
-                };
-                self.last = Some((key, place));
-                place
+    /// The call of a record, its number 0 where it is new; `None` where it is new and there is no room for more.
+    fn call(&mut self, logged: &Logged, most: usize) -> Option<&mut Call> {
+        let conn = logged.conn.as_ref().map(|conn| conn.id);
+        let is_last = |((known, stream, rpc, ids), _): &&(CallKey, usize)| {
+            *known == conn && *stream == logged.stream && *rpc == logged.rpc && *ids == logged.ids
+        };
+        if let Some((_, place)) = self.last.as_ref().filter(is_last) {
+            return self.calls.get_mut(*place);
+        }
+        let key: CallKey = (conn, logged.stream, logged.rpc.clone(), logged.ids.clone());
+        let place = match self.places.get(&key) {
+            Some(place) => *place,
+            None if self.calls.len() >= most => return None,
+            None => {
+                self.calls.push(Call { number: 0, sides: [(0, 0); 2] });
+                self.places.insert(key.clone(), self.calls.len() - 1);
+                self.calls.len() - 1
             }
         };
+        self.last = Some((key, place));
         self.calls.get_mut(place)
     }
 }
