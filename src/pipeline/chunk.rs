@@ -74,12 +74,10 @@ impl Chunk {
                 None => worker.recycle(job, decoded),
             }
         }
-        if !config.correlate {
-            jobs.clear();
-        }
     }
 
-    /// The same buffers with nothing in them; `None` where they have grown too long to be kept.
+    /// The same buffers with nothing in them, emptied by the thread that filled them: what jobs share is counted there,
+    /// and threads that count one thing wait for each other. `None` where they have grown too long to be kept.
     pub fn emptied(mut self) -> Option<Self> {
         self.jobs.clear();
         self.ends.clear();

@@ -61,6 +61,18 @@ impl Looked<'_> {
     }
 }
 
+/// Names that a worker keeps; a power of two.
+const NAMES: usize = 32;
+
+/// What a message of a type is called by its branch: copies of the schema's names, since threads that count how often
+/// one thing is used wait for each other.
+struct Names {
+    ty: TypeId,
+    branch: Option<u16>,
+    kind: Option<Arc<str>>,
+    message_type: Arc<str>,
+}
+
 /// The ids of a call, by number and by name.
 type CallIds = (Arc<[Id]>, Arc<[NamedIds]>);
 
@@ -72,6 +84,8 @@ pub struct Worker {
     inner: Tree,
     /// For the fast lane, where the run has one.
     tables: Option<Arc<fast::Tables>>,
+    /// Names of messages of the fast lane, each at a place that its type and branch give.
+    names: [Option<Names>; NAMES],
     /// Ids that were met in the last frame's message, and whether the fast lane met them.
     met: Vec<Id>,
     is_met: bool,
@@ -371,6 +385,19 @@ impl Worker {
         decoded.payload = wire;
     }
 
+    fn names(&mut self, config: &Config, ty: TypeId, branch: Option<u16>) -> &Names {
+        let place = ty.0 as usize ^ branch.map_or(0, |branch| usize::from(branch) + 1);
+        let slot = &mut self.names[place % NAMES];
+        if slot.as_ref().is_some_and(|known| (known.ty, known.branch) != (ty, branch)) {
+            *slot = None;
+        }
+        slot.get_or_insert_with(|| {
+            let kind = branch_name(&config.schema, ty, branch).map(|name| kind(config, ty, name));
+            let message_type = Arc::from(&*config.schema.ty(ty).name);
+            Names { ty, branch, kind: kind.map(|kind| Arc::from(&*kind)), message_type }
+        })
+    }
+
     /// Fills in kind, type, message and ids of a regular message; false where it is none.
     fn fast(
         &mut self,
@@ -387,10 +414,9 @@ impl Worker {
         else {
             return false;
         };
-        let branch = branch_name(schema, ty, branch);
-        decoded.kind = branch.map(|branch| kind(config, ty, branch));
+        let Names { kind, message_type, .. } = self.names(config, ty, branch);
+        (decoded.kind, decoded.message_type) = (kind.clone(), Some(message_type.clone()));
         decoded.ty = Some(ty);
-        decoded.message_type = Some(config.schema.ty(ty).name.clone());
         let counts = |id: &fast::FastId<'_>| !id.absent || counts_absent(config, id.namespace);
         self.met.extend(ids.into_iter().filter(counts).map(|id| (id.namespace, owned(id.value))));
         self.is_met = true;
