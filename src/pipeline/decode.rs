@@ -2,8 +2,10 @@
 //! Never touches another frame: it runs on any thread.
 
 mod ids;
+mod names;
 mod tunnel;
 mod wanted;
+mod wired;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,12 +14,12 @@ use bytes::Bytes;
 
 use crate::base::codec::Inflater;
 use crate::base::secret;
-use crate::base::{Code, Finding, Space};
+use crate::base::{Finding, Space};
 use crate::frame;
 use crate::message::{self, JsonOptions, Tree, fast};
 use crate::pdu::{Frame, Role};
 use crate::query::Stage;
-use crate::schema::{Schema, TypeId};
+use crate::schema::TypeId;
 use crate::session::digest::{self, Carried};
 use crate::session::status;
 use crate::session::{Digest, Status};
@@ -25,6 +27,10 @@ use crate::view::{Decoded, NamedIds};
 
 pub use ids::{counts_absent, ids_of, owned};
 pub use tunnel::carried_bytes;
+pub use wired::{Looked, Wired};
+
+use names::{branch_name, kind};
+use wired::wire_of_json;
 
 use super::filter;
 use super::joins::Id;
@@ -33,45 +39,6 @@ use super::{Config, Expand, Job};
 
 /// Longest buffer that is kept for the next frame.
 const MAX_SPARE: usize = 1 << 20;
-
-/// A JSON message in wire format.
-#[derive(Clone, Debug)]
-pub struct Wired {
-    /// `None` where it is no JSON at all.
-    wire: Option<Bytes>,
-    /// What does not fit its type.
-    findings: Vec<Finding>,
-}
-
-/// A message that is only looked into.
-pub enum Looked<'f> {
-    /// As it was sent, its encoding undone.
-    Sent(Cow<'f, Bytes>),
-    /// It was JSON, and need not be read again.
-    Json(Wired),
-}
-
-impl Looked<'_> {
-    /// The message in wire format.
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Sent(payload) => payload,
-            Self::Json(wired) => wired.wire.as_deref().unwrap_or_default(),
-        }
-    }
-}
-
-/// Names that a worker keeps; a power of two.
-const NAMES: usize = 32;
-
-/// What a message of a type is called by its branch: copies of the schema's names, since threads that count how often
-/// one thing is used wait for each other.
-struct Names {
-    ty: TypeId,
-    branch: Option<u16>,
-    kind: Option<Arc<str>>,
-    message_type: Arc<str>,
-}
 
 /// The ids of a call, by number and by name.
 type CallIds = (Arc<[Id]>, Arc<[NamedIds]>);
@@ -85,7 +52,7 @@ pub struct Worker {
     /// For the fast lane, where the run has one.
     tables: Option<Arc<fast::Tables>>,
     /// Names of messages of the fast lane, each at a place that its type and branch give.
-    names: [Option<Names>; NAMES],
+    names: names::Known,
     /// Ids that were met in the last frame's message, and whether the fast lane met them.
     met: Vec<Id>,
     is_met: bool,
@@ -385,19 +352,6 @@ impl Worker {
         decoded.payload = wire;
     }
 
-    fn names(&mut self, config: &Config, ty: TypeId, branch: Option<u16>) -> &Names {
-        let place = ty.0 as usize ^ branch.map_or(0, |branch| usize::from(branch) + 1);
-        let slot = &mut self.names[place % NAMES];
-        if slot.as_ref().is_some_and(|known| (known.ty, known.branch) != (ty, branch)) {
-            *slot = None;
-        }
-        slot.get_or_insert_with(|| {
-            let kind = branch_name(&config.schema, ty, branch).map(|name| kind(config, ty, name));
-            let message_type = Arc::from(&*config.schema.ty(ty).name);
-            Names { ty, branch, kind: kind.map(|kind| Arc::from(&*kind)), message_type }
-        })
-    }
-
     /// Fills in kind, type, message and ids of a regular message; false where it is none.
     fn fast(
         &mut self,
@@ -414,36 +368,14 @@ impl Worker {
         else {
             return false;
         };
-        let Names { kind, message_type, .. } = self.names(config, ty, branch);
-        (decoded.kind, decoded.message_type) = (kind.clone(), Some(message_type.clone()));
+        let names = self.names(config, ty, branch);
+        (decoded.kind, decoded.message_type) = (names.kind.clone(), Some(names.message_type.clone()));
         decoded.ty = Some(ty);
         let counts = |id: &fast::FastId<'_>| !id.absent || counts_absent(config, id.namespace);
         self.met.extend(ids.into_iter().filter(counts).map(|id| (id.namespace, owned(id.value))));
         self.is_met = true;
         true
     }
-}
-
-/// The wire format of a JSON message.
-fn wire_of_json(schema: &Schema, ty: TypeId, payload: &[u8]) -> Wired {
-    let mut findings = Vec::new();
-    let Ok(text) = simdutf8::basic::from_utf8(payload) else {
-        findings.push(Finding::new(Code::JsonMalformed, "expected JSON, found bytes that are not UTF-8"));
-        return Wired { wire: None, findings };
-    };
-    // Hardly ever longer than its JSON, and handed on as it is.
-    let mut wire = Vec::with_capacity(text.len());
-    let errors = message::json_in::encode(schema, ty, text, Default::default(), &mut wire);
-    for error in errors.iter().take(16) {
-        let span = crate::base::Span::new(Space::Payload, error.at as u64, error.at as u64 + 1);
-        let mut finding = Finding::new(Code::JsonMalformed, error.text.clone()).at(span);
-        if !error.path.is_empty() {
-            finding = finding.path(error.path.clone());
-        }
-        findings.push(finding);
-    }
-    let hopeless = wire.is_empty() && errors.iter().any(|e| e.path.is_empty());
-    Wired { wire: (!hopeless).then(|| wire.into()), findings }
 }
 
 fn options(config: &Config) -> JsonOptions<'_> {
@@ -455,27 +387,6 @@ fn options(config: &Config) -> JsonOptions<'_> {
         expand: if config.expand == Expand::All { message::Expand::All } else { message::Expand::None },
         blobs: None,
         limits: &config.limits,
-    }
-}
-
-/// The name of the branch that is set; a type without oneofs has its own name for it.
-fn branch_name(schema: &Schema, ty: TypeId, branch: Option<u16>) -> Option<Arc<str>> {
-    let plan = schema.ty(ty);
-    match branch {
-        Some(index) => plan.field(index).map(|f| f.name.clone()),
-        None => plan.oneofs.is_empty().then(|| plan.short_name().into()),
-    }
-}
-
-/// What a message is called by the branch that is set in it.
-fn kind(config: &Config, ty: TypeId, branch: Arc<str>) -> Arc<str> {
-    match &*branch {
-        // Kinds of frames that are no messages: a branch of that name carries its oneof's.
-        "end_stream" | "trailers" | "error" => {
-            let oneof = config.schema.ty(ty).oneofs.first().map_or("", |o| &o.name);
-            format!("{oneof}.{branch}").into()
-        }
-        _ => branch,
     }
 }
 
