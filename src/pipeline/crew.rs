@@ -61,9 +61,9 @@ impl Tasks {
         self.come.notify_one();
     }
 
-    /// The next one, if one waits.
+    /// The one that came last, if one waits: for the thread that made it, which has it at hand.
     fn take(&self) -> Option<Task> {
-        self.lock().tasks.pop_front()
+        self.lock().tasks.pop_back()
     }
 
     /// The next one, waited for; `None` where none will come.

@@ -130,7 +130,7 @@ impl Worker {
         self.is_met = false;
         let message = std::mem::take(&mut self.spare);
         let mut decoded = Decoded { findings: frame.findings.clone(), message, ..Decoded::default() };
-        decoded.findings.extend(job.typed.finding.clone());
+        decoded.findings.extend(job.typed.finding.as_deref().cloned());
         let mut new = Vec::new();
         let (payload, _) = self.payload(config, frame, &mut new);
         let options = options(config);

@@ -59,7 +59,7 @@ struct Entry {
 #[derive(Clone, Default, Debug)]
 struct More {
     findings: Vec<Finding>,
-    typed: Option<Finding>,
+    typed: Option<Box<Finding>>,
     trailers: Option<Headers>,
 }
 

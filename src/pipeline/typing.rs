@@ -22,7 +22,7 @@ pub struct Typed {
     /// The RPC, where trial found it rather than the capture.
     pub rpc: Option<Arc<str>>,
     /// What to say about it.
-    pub finding: Option<Finding>,
+    pub finding: Option<Box<Finding>>,
 }
 
 /// What trial remembers of calls whose path is not in the capture.
@@ -76,7 +76,7 @@ impl Typer {
             None => (Code::NetGap, "the request's head is not in the capture"),
         };
         let text = format!("{what}, and no type of the schema fits");
-        Typed { finding: Some(Finding::new(code, text)), ..typed }
+        Typed { finding: Some(Finding::new(code, text).into()), ..typed }
     }
 
     /// The type that the capture or the operator names.
@@ -163,7 +163,7 @@ impl Typer {
         Typed {
             ty: Some(side_type(method, lane.side)),
             rpc: Some(method.name.clone()),
-            finding: Some(Finding::new(Code::ProtoAmbiguous, text)),
+            finding: Some(Finding::new(Code::ProtoAmbiguous, text).into()),
         }
     }
 }
@@ -200,7 +200,7 @@ fn by_members(schema: &Schema, payload: &[u8]) -> Typed {
     let [ty] = found.as_slice() else { return Typed::default() };
     let text =
         format!("nothing names the message's type: taken as {}, which has its members", schema.ty(*ty).name);
-    Typed { ty: Some(*ty), rpc: None, finding: Some(Finding::new(Code::ProtoAmbiguous, text)) }
+    Typed { ty: Some(*ty), rpc: None, finding: Some(Finding::new(Code::ProtoAmbiguous, text).into()) }
 }
 
 fn side_type(method: &Method, side: Side) -> TypeId {
