@@ -167,6 +167,7 @@ fn run_with(
         early: Vec::new(),
         spare: Vec::new(),
         timed: true,
+        at: 0,
     };
     for reader in captures {
         if !driver.capture(reader, crew, sink)? {
@@ -216,12 +217,15 @@ struct Driver<'a> {
     spare: Vec<Chunk>,
     /// Whether frames of the capture have times of their own.
     timed: bool,
+    /// Where in the capture the last frame begins.
+    at: u64,
 }
 
 impl Driver<'_> {
     /// One capture from beginning to end; false where the sink wants no more.
     fn capture(&mut self, reader: Reader, crew: &mut Crew<'_, '_>, sink: &mut dyn Sink) -> io::Result<bool> {
         let name: Arc<str> = Arc::from(reader.name());
+        self.at = 0;
         // These give one time for a whole body, or none.
         self.timed = !matches!(
             reader.format(),
@@ -288,8 +292,8 @@ impl Driver<'_> {
                 }
                 Fed::End(..) => {}
             }
-            let is_full = self.chunk.jobs.len() >= CHUNK_FRAMES || self.chunk.weight >= CHUNK_BYTES;
-            let is_full = is_full || self.refused >= REFUSED_BYTES;
+            let is_long = self.chunk.jobs.len() >= CHUNK_FRAMES || self.chunk.weight >= CHUNK_BYTES;
+            let is_full = is_long || self.refused >= REFUSED_BYTES;
             if is_full && !self.turn(crew, sink)? {
                 return Ok(false);
             }
@@ -350,8 +354,12 @@ impl Driver<'_> {
             self.refused += size_of::<Frame>() + bytes;
             return;
         }
-        // What a batch holds is what its frames inflate to, which is not known yet.
-        self.chunk.weight += bytes.saturating_mul(if job.frame.compressed { INFLATES } else { 1 });
+        // What a batch holds is what its frames inflate to, which is not known yet; and all of the capture that lies
+        // between them, since a message is a part of the block that it came in.
+        let at = job.frame.at.unwrap_or(self.at);
+        let between = at.saturating_sub(std::mem::replace(&mut self.at, at)).min(WAITING_BYTES as u64);
+        let inflated = bytes.saturating_mul(if job.frame.compressed { INFLATES } else { 1 });
+        self.chunk.weight = self.chunk.weight.saturating_add(inflated.max(between as usize));
         self.chunk.jobs.push(job);
     }
 
