@@ -118,6 +118,12 @@ impl Scanner {
                 i += 1;
                 continue;
             }
+            if self.mode == Mode::Plain && is_blank(byte) {
+                let blanks = block.get(i..).unwrap_or_default().iter().take_while(|b| is_blank(**b)).count();
+                i += blanks;
+                self.line_start = i.checked_sub(1).and_then(|last| block.get(last)) == Some(&b'\n');
+                continue;
+            }
             let at = base + i as u64;
             match self.mode {
                 Mode::String { .. } => {
@@ -219,7 +225,6 @@ impl Scanner {
         let in_object = self.stack.last().copied().unwrap_or(false);
         let wants_value = outside || self.last == Last::Colon || (!in_object && self.last != Last::Value);
         match byte {
-            b' ' | b'\t' | b'\r' | b'\n' => self.line_start = byte == b'\n',
             b'{' | b'[' if wants_value => return self.open(byte == b'{', at, i, from, out),
             b'{' | b'[' => {
                 self.broken(at, "a value where none belongs", from, out);
@@ -360,6 +365,11 @@ impl Scanner {
             Target::Entries => self.done = true,
         }
     }
+}
+
+/// RFC 8259, section 2.
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
 #[derive(PartialEq, Eq)]
