@@ -5,7 +5,7 @@ pub mod codec;
 mod finding;
 pub mod json;
 mod limits;
-pub mod numbers;
+pub mod maps;
 pub mod secret;
 mod span;
 pub mod text;
@@ -14,7 +14,7 @@ mod time;
 pub use finding::{Code, Finding, Severity};
 pub use limits::Limits;
 pub use span::{Space, Span};
-pub use time::{Timestamp, civil_from_days};
+pub use time::{Second, Timestamp, civil_from_days};
 
 /// What a layer is handed besides its input: where findings go, and the limits.
 pub struct Cx<'a> {

@@ -311,7 +311,7 @@ impl Call {
         let Piece { time, at, part } = piece;
         match part {
             HttpPart::Head(_) => {}
-            HttpPart::Body(bytes) => self.bytes(side, plan, &bytes, time, at, work),
+            HttpPart::Body(bytes) => self.bytes(side, plan, bytes, time, at, work),
             HttpPart::Gap(length) => {
                 let half = self.half_mut(side);
                 match plan.way {
@@ -351,7 +351,7 @@ impl Call {
         &mut self,
         side: Side,
         plan: Plan,
-        bytes: &Bytes,
+        bytes: Bytes,
         time: Option<Timestamp>,
         at: Option<u64>,
         work: &mut Work<'_, '_>,
@@ -361,12 +361,12 @@ impl Call {
         }
         let half = self.half_mut(side);
         match plan.way {
-            Way::Frames => half.send(time, at, LanePart::Bytes(bytes.clone()), work),
-            Way::Text => half.base64(bytes, time, work),
+            Way::Frames => half.send(time, at, LanePart::Bytes(bytes), work),
+            Way::Text => half.base64(&bytes, time, work),
             Way::Coded | Way::Unary | Way::Guess | Way::Answer => {
-                half.body.push(bytes, time, at, work.cx.limits.max_body);
+                half.body.push(&bytes, time, at, work.cx.limits.max_body);
             }
-            Way::Mismatch => half.body.push(bytes, time, at, EXCERPT),
+            Way::Mismatch => half.body.push(&bytes, time, at, EXCERPT),
             Way::Get | Way::Foreign => {}
         }
     }

@@ -13,9 +13,10 @@ mod text;
 mod trace;
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::codec::Inflater;
+use crate::base::maps::KeyMap;
 use crate::base::{Code, Cx, Finding};
 use crate::pdu::{HttpEvent, HttpPart, LaneEvent, StreamKey};
 
@@ -23,7 +24,7 @@ use call::{Call, Work};
 
 /// The exchanges that are open.
 pub struct Exchanges {
-    calls: HashMap<StreamKey, (u64, Call)>,
+    calls: KeyMap<StreamKey, (u64, Call)>,
     /// The open calls by number: the oldest is given up first.
     by_number: BTreeMap<u64, StreamKey>,
     /// Those of them whose every seen side has ended: nothing is lost with these.
@@ -45,7 +46,7 @@ impl Exchanges {
     /// None yet; the first call is number 1.
     pub fn new() -> Self {
         Self {
-            calls: HashMap::new(),
+            calls: KeyMap::default(),
             by_number: BTreeMap::new(),
             quiet: BTreeSet::new(),
             next: 1,

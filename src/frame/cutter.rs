@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 use crate::base::codec::Inflater;
 use crate::base::{Code, Cx, Finding, Severity, Space, Span, Timestamp};
@@ -156,11 +156,18 @@ impl Cutter {
                     return;
                 }
             };
-            // A payload that came whole is a slice of the piece it lies in.
-            let slice = bytes.split_to(taken.min(bytes.len()));
+            let taken = taken.min(bytes.len());
+            // A payload that came whole is a slice of the piece it lies in; a header is passed over.
+            let last = match &self.state {
+                State::Payload(payload) if payload.present > 0 => bytes.split_to(taken),
+                _ => {
+                    bytes.advance(taken);
+                    Bytes::new()
+                }
+            };
             at = at.map(|a| a + taken as u64);
             self.position += taken as u64;
-            self.emit_complete(slice, step);
+            self.emit_complete(last, step);
         }
     }
 

@@ -13,7 +13,7 @@ mod trailers;
 
 use std::collections::hash_map::Entry;
 
-use crate::base::numbers::NumberMap;
+use crate::base::maps::NumberMap;
 use crate::base::{Cx, Finding, Limits, Space, Span};
 use crate::pdu::{End, Envelope, Frame, LaneEvent, LanePart, Side};
 

@@ -76,7 +76,7 @@ impl Feed {
     /// Takes a record in.
     pub fn push(&mut self, config: &Config, record: Record, cx: &mut Cx<'_>, out: &mut Vec<Fed>) {
         match record {
-            Record::Packet(packet) => self.transport.push_packet(&packet, cx, &mut self.events),
+            Record::Packet(packet) => self.transport.push_packet(packet, cx, &mut self.events),
             Record::Secrets(text) => self.transport.push_secrets(&text),
             Record::Http(event) => {
                 self.timed = false;

@@ -1,19 +1,22 @@
 //! Calls that share an id: which ids a frame has from its call, and what a carried message is.
 //! Never renders; looks only into the messages whose type can name a call.
 
+mod outer;
+
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::base::numbers::NumberMap;
-use crate::dialect::Tunnel;
-use crate::message::fast::{self, Content, Outline, Tables};
+use crate::base::maps::NumberMap;
+use crate::message::fast::{self, Outline, Tables};
 use crate::message::{self, Tree};
 use crate::pdu::{Frame, Lane, Side};
 use crate::schema::TypeId;
 use crate::view::IdValue;
+
+pub use outer::Outer;
 
 use super::Config;
 use super::decode::{carried_bytes, counts_absent, ids_of, owned};
@@ -31,19 +34,6 @@ pub struct Joined {
     pub inner: Option<(u16, TypeId, bool)>,
     /// What a carrier holds, where it is regular and the run has a fast lane.
     pub outer: Option<Outer>,
-}
-
-/// What a regular carrier holds, found in its message in wire format.
-#[derive(Clone, Debug)]
-pub struct Outer {
-    /// Which of the tunnel's payloads is set: the only one.
-    pub payload: usize,
-    /// Where it begins and ends.
-    pub at: (usize, usize),
-    /// Its order number's bits.
-    pub order: u64,
-    /// The id that joins it.
-    pub id: Option<Id>,
 }
 
 /// Messages of a call that are looked into for an id that spreads, at most.
@@ -161,7 +151,9 @@ impl Joins {
         let (mut inner, mut outer) = (None, None);
         if let (Some(ty), Some(payload)) = (ty, payload) {
             let tunnel = config.plan.tunnels.iter().position(|t| t.carrier == ty).map(|number| number as u16);
-            if !self.observe_regular(config, call, ty, tunnel, payload, &mut outer) {
+            let is_told;
+            (is_told, outer) = self.observe_regular(config, call, ty, tunnel, payload);
+            if !is_told {
                 self.observe_any(config, call, ty, tunnel, payload);
             }
             inner = tunnel.map(|number| self.inside(config, call, number));
@@ -174,7 +166,8 @@ impl Joins {
         Joined { ids: self.ids_of_call(call), inner, outer }
     }
 
-    /// Takes in a regular message by its outline alone; false where that does not tell all that is wanted of it.
+    /// Takes in a regular message by its outline alone: whether that tells all that is wanted of it, and what it holds
+    /// where it is a carrier.
     fn observe_regular(
         &mut self,
         config: &Config,
@@ -182,15 +175,16 @@ impl Joins {
         ty: TypeId,
         tunnel: Option<u16>,
         payload: &[u8],
-        outer: &mut Option<Outer>,
-    ) -> bool {
-        let Some(tables) = self.tables.as_deref() else { return false };
+    ) -> (bool, Option<Outer>) {
+        let Some(tables) = self.tables.as_deref() else { return (false, None) };
         let (schema, limits) = (&config.schema, &config.limits);
         let (mut outline, mut ids) = (std::mem::take(&mut self.outline), fast::Ids::new());
-        let done = fast::outline(schema, tables, ty, payload, limits, &mut outline, &mut ids);
-        let is_told = done.is_some() && self.take_outline(config, call, tunnel, &outline, &ids, outer);
+        let found = match fast::outline(schema, tables, ty, payload, limits, &mut outline, &mut ids) {
+            Some(()) => self.take_outline(config, call, tunnel, &outline, &ids),
+            None => (false, None),
+        };
         self.outline = outline;
-        is_told
+        found
     }
 
     fn take_outline(
@@ -200,8 +194,7 @@ impl Joins {
         tunnel: Option<u16>,
         outline: &Outline,
         ids: &[fast::FastId<'_>],
-        outer: &mut Option<Outer>,
-    ) -> bool {
+    ) -> (bool, Option<Outer>) {
         let counts = |id: &fast::FastId<'_>| !id.absent || counts_absent(config, id.namespace);
         let mut named = SmallVec::<[Option<u32>; 4]>::new();
         for id in ids.iter().filter(|id| counts(id)) {
@@ -215,13 +208,13 @@ impl Joins {
             let id = named.iter().flatten().find_map(joins).cloned();
             // One that is known and has no channel, for want of room, is in the message still.
             let is_kept = id.is_some() || !ids.iter().any(|id| Some(id.namespace) == tunnel.namespace);
-            *outer = is_kept.then(|| outer_of(tunnel, outline, id)).flatten();
+            let outer = is_kept.then(|| Outer::of(tunnel, outline, id)).flatten();
             // What it carries may hold an id that spreads: that takes a tree.
-            return !self.channels_of(call).any(|channel| self.looks_on(channel));
+            return (!self.channels_of(call).any(|channel| self.looks_on(channel)), outer);
         }
         let found = ids.iter().filter(|id| counts(id)).map(|id| (id.namespace, owned(id.value)));
         self.look_at(call, found);
-        true
+        (true, None)
     }
 
     fn observe_any(&mut self, config: &Config, call: u64, ty: TypeId, tunnel: Option<u16>, payload: &[u8]) {
@@ -436,20 +429,4 @@ impl Joins {
         }
         found.for_each(|id| self.spread(call, id));
     }
-}
-
-/// What a carrier holds; `None` where not exactly one of its payloads is set.
-fn outer_of(tunnel: &Tunnel, outline: &Outline, id: Option<Id>) -> Option<Outer> {
-    let at = |field: u16| match outline.get(field)? {
-        Content::Bytes(from, to) if from < to => Some((from, to)),
-        _ => None,
-    };
-    let payloads = tunnel.payloads.iter().enumerate();
-    let mut set = payloads.filter_map(|(number, payload)| Some((number, at(payload.field)?)));
-    let (Some((payload, at)), None) = (set.next(), set.next()) else { return None };
-    let order = match tunnel.order.and_then(|order| outline.get(order)) {
-        Some(Content::Bits(bits)) => bits,
-        _ => 0,
-    };
-    Some(Outer { payload, at, order, id })
 }

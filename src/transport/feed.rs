@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 use crate::base::{Space, Span, Timestamp};
 
@@ -102,6 +102,19 @@ impl Feed {
             }
             _ => (Bytes::new(), place),
         }
+    }
+
+    /// Copies bytes of the front part to where there is room for them; gives how many.
+    pub fn copy(&mut self, room: &mut [u8]) -> (usize, Place) {
+        let place = self.place();
+        let Some(StreamPart::Data { bytes, at, .. }) = self.parts.front_mut() else { return (0, place) };
+        let count = room.len().min(bytes.len());
+        bytes.copy_to_slice(room.get_mut(..count).unwrap_or_default());
+        *at = at.saturating_add(count as u64);
+        if bytes.is_empty() {
+            self.parts.pop_front();
+        }
+        (count, place)
     }
 
     /// The front part, whatever it is.

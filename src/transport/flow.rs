@@ -2,11 +2,11 @@
 //! Never follows more of them than the limit.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use crate::base::maps::KeyMap;
 use crate::base::{Code, Finding, Severity};
 use crate::pdu::{Conn, HttpEvent};
 
@@ -62,7 +62,7 @@ impl Ends {
 /// All connections of a capture.
 #[derive(Default)]
 pub(super) struct Flows {
-    flows: HashMap<Ends, Flow>,
+    flows: KeyMap<Ends, Flow>,
     /// Connections begun so far.
     begun: u32,
     /// Segments so far.
@@ -103,7 +103,7 @@ impl Flows {
     pub(super) fn push(
         &mut self,
         (ends, side): (Ends, usize),
-        segment: &Segment,
+        segment: Segment,
         decode_as: &[(u16, Protocol)],
         env: &mut Env<'_, '_>,
         out: &mut Vec<HttpEvent>,
@@ -111,7 +111,7 @@ impl Flows {
         self.clock += 1;
         let clock = self.clock;
         match self.flows.get_mut(&ends) {
-            Some(flow) => match flow.tcp.fit(side, segment) {
+            Some(flow) => match flow.tcp.fit(side, &segment) {
                 Fit::Belongs => {
                     flow.last_seen = clock;
                     return flow.push(side, segment, env, out);
@@ -190,7 +190,7 @@ impl Flow {
         self.done || self.gate.shut()
     }
 
-    fn push(&mut self, side: usize, segment: &Segment, env: &mut Env<'_, '_>, out: &mut Vec<HttpEvent>) {
+    fn push(&mut self, side: usize, segment: Segment, env: &mut Env<'_, '_>, out: &mut Vec<HttpEvent>) {
         if self.over() {
             return;
         }

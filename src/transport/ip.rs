@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxIpSlice, LenSource};
 
 use crate::base::{Code, Cx, Finding, Space, Span};
@@ -58,9 +58,9 @@ struct Pieces {
 }
 
 impl Defragmenter {
-    /// Takes the IP datagram in `packet`, which begins at `ip`; gives the one that is whole now.
-    pub(super) fn push(&mut self, packet: &Packet, ip: &Bytes, cx: &mut Cx<'_>) -> Option<Datagram> {
-        let (datagram, fragment) = parse(packet, ip)?;
+    /// Takes the IP datagram that a packet begins with; gives the one that is whole now.
+    pub(super) fn push(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Option<Datagram> {
+        let (datagram, fragment) = parse(packet)?;
         match fragment {
             None => Some(datagram),
             Some(fragment) => self.fragment(datagram, &fragment, cx),
@@ -184,35 +184,36 @@ fn length((bytes, missing, _): &(Bytes, u32, u64)) -> u32 {
     (bytes.len() as u32).saturating_add(*missing)
 }
 
-fn parse(packet: &Packet, ip: &Bytes) -> Option<(Datagram, Option<Fragment>)> {
-    let (slice, _) = LaxIpSlice::from_slice(ip).ok()?;
+fn parse(packet: Packet) -> Option<(Datagram, Option<Fragment>)> {
+    let Packet { original_length, at, bytes: mut ip, .. } = packet;
+    let (slice, _) = LaxIpSlice::from_slice(&ip).ok()?;
     let inner = slice.payload();
-    let (payload, begin) = match inner.payload.is_empty() {
-        true => (Bytes::new(), ip.len()),
-        false => {
-            let payload = ip.slice_ref(inner.payload);
-            (payload, (inner.payload.as_ptr() as usize).checked_sub(ip.as_ptr() as usize)?)
-        }
+    let begin = match inner.payload.is_empty() {
+        true => ip.len(),
+        false => (inner.payload.as_ptr() as usize).checked_sub(ip.as_ptr() as usize)?,
     };
+    let there = inner.payload.len();
     let declared = match &slice {
         LaxIpSlice::Ipv4(v4) => usize::from(v4.header().total_len()),
         LaxIpSlice::Ipv6(v6) => usize::from(v6.header().payload_length()) + IPV6_HEADER,
     };
-    let cut = (packet.original_length as usize).saturating_sub(packet.bytes.len());
-    let on_wire = ip.len().saturating_add(cut);
+    let on_wire = ip.len().max(original_length as usize);
     // A length of zero is what the kernel leaves to the network card (segmentation offload).
     let undeclared = inner.len_source == LenSource::Slice && !inner.incomplete;
     let total = if undeclared { on_wire } else { declared.min(on_wire) };
-    let missing = total.saturating_sub(begin).saturating_sub(payload.len());
-    let datagram = Datagram {
-        source: slice.source_addr(),
-        destination: slice.destination_addr(),
-        protocol: inner.ip_number.0,
-        missing: u32::try_from(missing).unwrap_or(0),
-        at: packet.at + (packet.bytes.len().saturating_sub(ip.len()) + begin) as u64,
-        payload,
-    };
+    let missing = total.saturating_sub(begin).saturating_sub(there);
     let fragment = inner.fragmented.then(|| fragment(&slice)).flatten();
+    let (source, destination, protocol) = (slice.source_addr(), slice.destination_addr(), inner.ip_number.0);
+    ip.truncate(begin + there);
+    ip.advance(begin.min(ip.len()));
+    let datagram = Datagram {
+        source,
+        destination,
+        protocol,
+        missing: u32::try_from(missing).unwrap_or(0),
+        at: at + begin as u64,
+        payload: ip,
+    };
     Some((datagram, fragment))
 }
 
@@ -254,7 +255,7 @@ mod tests {
         let (mut findings, mut shown) = (Vec::new(), Vec::new());
         for packet in packets {
             let mut cx = Cx { findings: &mut findings, limits };
-            let whole = defragmenter.push(packet, &packet.bytes, &mut cx);
+            let whole = defragmenter.push(packet.clone(), &mut cx);
             shown.extend(whole.map(|d| format!("{} {}+{}", d.protocol, d.payload.escape_ascii(), d.missing)));
         }
         shown.extend(findings.iter().map(|f| f.code.name().to_owned()));
@@ -338,7 +339,7 @@ mod tests {
         let packet = Packet { at: 1_000, ..c(1, b"abc").packet() };
         let limits = Limits::default();
         let mut cx = Cx { findings: &mut Vec::new(), limits: &limits };
-        let datagram = Defragmenter::default().push(&packet, &packet.bytes, &mut cx);
+        let datagram = Defragmenter::default().push(packet, &mut cx);
         assert_eq!(datagram.map(|d| d.at), Some(1_020));
     }
 }

@@ -1,8 +1,6 @@
 //! Link-layer headers: where the IP datagram of a packet begins.
 //! Never looks into it beyond its version.
 
-use bytes::Bytes;
-
 use crate::pdu::{Linktype, Packet};
 
 /// VLAN tags read one inside the other; networks use two.
@@ -18,15 +16,15 @@ const PPP_IPV6: u16 = 0x0057;
 /// What lies behind a link header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Network {
-    /// An IP datagram, padding of the link included.
-    Ip(Bytes),
+    /// An IP datagram, padding of the link included: where in the packet it begins.
+    Ip(usize),
     /// Something else, or a header that is cut.
     Other,
     /// The link type is not read.
     Unread(Linktype),
 }
 
-/// Takes the link header off a packet.
+/// What lies behind the link header of a packet.
 pub(super) fn network(packet: &Packet) -> Network {
     let bytes = &packet.bytes;
     let begin = match packet.linktype.0 {
@@ -45,7 +43,7 @@ pub(super) fn network(packet: &Packet) -> Network {
         _ => return Network::Unread(packet.linktype),
     };
     match begin {
-        Some(begin) if begin < bytes.len() => Network::Ip(bytes.slice(begin..)),
+        Some(begin) if begin < bytes.len() => Network::Ip(begin),
         _ => Network::Other,
     }
 }
@@ -135,6 +133,8 @@ fn family(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
     fn check(linktype: u32, header: &str, expect: &str) {
@@ -158,7 +158,7 @@ mod tests {
             network(&packet(&bytes[..cut]));
         }
         let found = match network(&packet(&bytes)) {
-            Network::Ip(rest) => String::from_utf8(rest.to_vec()).unwrap(),
+            Network::Ip(begin) => String::from_utf8(bytes[begin..].to_vec()).unwrap(),
             Network::Other => "other".into(),
             Network::Unread(linktype) => format!("{} {}", linktype.0, name(linktype)),
         };

@@ -24,7 +24,7 @@ pub use stream::{Dir, StreamPart};
 
 use std::collections::BTreeSet;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 use crate::base::{Code, Cx, Finding, Space, Span};
 use crate::pdu::{HttpEvent, Packet};
@@ -91,9 +91,9 @@ impl Transport {
     }
 
     /// Takes the next packet; gives what HTTP it completes.
-    pub fn push_packet(&mut self, packet: &Packet, cx: &mut Cx<'_>, out: &mut Vec<HttpEvent>) {
-        let ip = match link::network(packet) {
-            Network::Ip(ip) => ip,
+    pub fn push_packet(&mut self, mut packet: Packet, cx: &mut Cx<'_>, out: &mut Vec<HttpEvent>) {
+        let begin = match link::network(&packet) {
+            Network::Ip(begin) => begin,
             Network::Other => return,
             Network::Unread(linktype) => {
                 if self.unread.insert(linktype.0) {
@@ -108,16 +108,22 @@ impl Transport {
                 return;
             }
         };
-        let datagram = self.defragmenter.push(packet, &ip, cx).filter(|d| d.protocol == ip::TCP);
+        // From here on the packet is its datagram.
+        packet.at += begin as u64;
+        packet.original_length = packet.original_length.saturating_sub(begin as u32);
+        packet.bytes.advance(begin.min(packet.bytes.len()));
+        let time = packet.time;
+        let datagram = self.defragmenter.push(packet, cx).filter(|d| d.protocol == ip::TCP);
         let Some(datagram) = datagram else {
             return;
         };
-        let Some(segment) = Segment::parse(&datagram, packet.time) else {
+        let (source, destination) = (datagram.source, datagram.destination);
+        let Some(segment) = Segment::parse(datagram, time) else {
             return;
         };
-        let ends = Ends::of(datagram.source, datagram.destination, &segment);
+        let ends = Ends::of(source, destination, &segment);
         let mut env = Env { keylog: &self.keylog, cx, next_conn: &mut self.next_conn };
-        self.flows.push(ends, &segment, &self.decode_as, &mut env, out);
+        self.flows.push(ends, segment, &self.decode_as, &mut env, out);
     }
 
     /// Adds secrets that the capture itself carries.

@@ -13,7 +13,7 @@ fn run(options: &Options, limits: &Limits, segments: &[Seg]) -> Vec<String> {
     let (mut findings, mut out) = (Vec::new(), Vec::new());
     let mut cx = Cx { findings: &mut findings, limits };
     for segment in segments {
-        transport.push_packet(&segment.packet(), &mut cx, &mut out);
+        transport.push_packet(segment.packet(), &mut cx, &mut out);
     }
     transport.finish(&mut cx, &mut out);
     let heads = out.iter().filter(|event| matches!(event.part, HttpPart::Head(_)));
@@ -145,7 +145,7 @@ fn no_packet_is_too_odd() {
             packet.bytes = bytes.into();
             packet.original_length = random(3) as u32 * 0x7fff_ffff;
             packet.linktype.0 = [101, 101, 101, 101, 1, 0, 113, 276, 9][random(9)];
-            transport.push_packet(&packet, &mut cx, &mut out);
+            transport.push_packet(packet, &mut cx, &mut out);
         }
         transport.finish(&mut cx, &mut out);
     }

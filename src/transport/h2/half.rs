@@ -207,12 +207,10 @@ impl Half {
 
     /// Fills `partial` up to `want` octets; whether it is full.
     fn gather(&mut self, want: usize) -> bool {
-        let (bytes, place) = self.feed.take(want.saturating_sub(self.have));
+        let room = self.partial.get_mut(self.have..want).unwrap_or_default();
+        let (count, place) = self.feed.copy(room);
         self.place = self.place.until(place);
-        if let Some(room) = self.partial.get_mut(self.have..self.have + bytes.len()) {
-            room.copy_from_slice(&bytes);
-        }
-        self.have += bytes.len();
+        self.have += count;
         self.have >= want
     }
 

@@ -159,20 +159,21 @@ impl Assembler {
     }
 
     /// Takes a segment's payload and FIN.
-    pub(super) fn segment(&mut self, segment: &Segment, sink: &mut Sink<'_>) {
+    pub(super) fn segment(&mut self, segment: Segment, sink: &mut Sink<'_>) {
         let sequence_number = segment.sequence_number.wrapping_add(segment.syn.into());
         if self.origin.is_none() {
             self.origin = Some(sequence_number);
             self.next = ORIGIN;
         }
         let start = self.offset(sequence_number);
-        let end = start + segment.length();
+        let length = segment.length();
+        let end = start + length;
         if segment.fin && self.fin.is_none_or(|fin| end < fin) {
             self.fin = Some(end);
         }
-        if segment.length() > 0 && !self.ended {
+        if length > 0 && !self.ended {
             let piece = Piece {
-                bytes: segment.payload.clone(),
+                bytes: segment.payload,
                 missing: segment.missing.into(),
                 time: segment.time,
                 at: segment.at,

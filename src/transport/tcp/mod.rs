@@ -101,7 +101,7 @@ impl Connection {
     pub(super) fn push(
         &mut self,
         side: usize,
-        segment: &Segment,
+        segment: Segment,
         limits: &Limits,
         out: &mut Vec<(usize, StreamPart)>,
         notices: &mut Notices,

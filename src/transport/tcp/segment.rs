@@ -1,7 +1,7 @@
 //! The TCP header (RFC 9293, section 3.1).
 //! Never checks checksums: captures are full of offloaded ones.
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 use crate::base::Timestamp;
 
@@ -36,7 +36,7 @@ impl Segment {
     const PLACED: usize = 14;
 
     /// Reads the segment that a datagram carries; `None` where it is cut too short.
-    pub(in crate::transport) fn parse(datagram: &Datagram, time: Option<Timestamp>) -> Option<Self> {
+    pub(in crate::transport) fn parse(datagram: Datagram, time: Option<Timestamp>) -> Option<Self> {
         let header: &[u8; Self::PLACED] = datagram.payload.first_chunk()?;
         let [s0, s1, d0, d1, n0, n1, n2, n3, a0, a1, a2, a3, offset, flags] = *header;
         let header_length = usize::from(offset >> 4) * 4;
@@ -44,7 +44,8 @@ impl Segment {
             return None;
         }
         let there = datagram.payload.len();
-        let payload = datagram.payload.slice(header_length.min(there)..);
+        let mut payload = datagram.payload;
+        payload.advance(header_length.min(there));
         let header_cut = header_length.saturating_sub(there) as u32;
         Some(Self {
             source_port: u16::from_be_bytes([s0, s1]),

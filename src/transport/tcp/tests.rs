@@ -13,11 +13,12 @@ fn run_with(segments: &[Seg], limits: &Limits) -> (Vec<String>, Vec<String>) {
     for seg in segments {
         let packet = seg.packet();
         let mut cx = Cx { findings: &mut findings, limits };
-        let datagram = defragmenter.push(&packet, &packet.bytes, &mut cx).unwrap();
-        let segment = Segment::parse(&datagram, packet.time).unwrap();
+        let time = packet.time;
+        let datagram = defragmenter.push(packet, &mut cx).unwrap();
+        let segment = Segment::parse(datagram, time).unwrap();
         let side = usize::from(!seg.to_server);
         if connection.fit(side, &segment) == Fit::Belongs {
-            connection.push(side, &segment, limits, &mut out, &mut notices);
+            connection.push(side, segment, limits, &mut out, &mut notices);
         }
     }
     connection.end(&StreamPart::CaptureEnd, limits, &mut out, &mut notices);

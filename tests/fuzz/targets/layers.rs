@@ -107,7 +107,7 @@ pub fn fuzz_packets(data: &[u8]) {
             bytes: Bytes::copy_from_slice(bytes),
             at: (data.len() - after.len()) as u64,
         };
-        transport.push_packet(&packet, &mut cx, &mut events);
+        transport.push_packet(packet, &mut cx, &mut events);
         rest = next;
     }
     transport.finish(&mut cx, &mut events);
