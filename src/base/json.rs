@@ -95,7 +95,7 @@ fn ends_plain(word: u64) -> u64 {
 pub fn plain_length(text: &[u8]) -> usize {
     // Names and most values are short: the long steps are for those that are not.
     let short = text.first_chunk::<32>().map_or(text, |first| first);
-    let mut at = plain_words(short, 0);
+    let mut at = plain_words(short);
     if at == 32 {
         // To look for two bytes takes fewer steps than to look for all; controls are hardly ever there.
         let rest = text.get(at..).unwrap_or_default();
@@ -107,9 +107,10 @@ pub fn plain_length(text: &[u8]) -> usize {
     at
 }
 
-/// The same from a place on, eight bytes at a time.
+/// The same, eight bytes at a time.
 #[inline]
-fn plain_words(text: &[u8], mut at: usize) -> usize {
+fn plain_words(text: &[u8]) -> usize {
+    let mut at = 0;
     while let Some(word) = text.get(at..).and_then(|rest| rest.first_chunk()) {
         match ends_plain(u64::from_le_bytes(*word)) {
             0 => at += 8,

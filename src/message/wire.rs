@@ -81,6 +81,10 @@ pub(super) fn varint(bytes: &[u8], at: usize, end: usize) -> Read<u64> {
 
 fn long_varint(bytes: &[u8], at: usize, end: usize) -> Read<u64> {
     let rest = bytes.get(at..end.max(at)).unwrap_or_default();
+    // Of the others most are two.
+    if let [first, second @ ..=0x7f, ..] = rest {
+        return Ok((u64::from(first & 0x7f) | u64::from(*second) << 7, at + 2));
+    }
     let mut value = 0;
     for (i, byte) in rest.iter().take(10).enumerate() {
         if i == 9 && *byte > 1 {
@@ -154,6 +158,15 @@ pub(super) fn scalar(bytes: &[u8], wire: Wire, at: usize, end: usize) -> Read<u6
     }
 }
 
+/// The offset after the content of a field, which begins at `at`.
+pub(super) fn skip(bytes: &[u8], number: u32, wire: Wire, at: usize, end: usize) -> Result<usize, Fault> {
+    Ok(match wire {
+        Wire::Len => len(bytes, at, end)?.1,
+        Wire::Group => skip_group(bytes, number, at, end)?.1,
+        _ => scalar(bytes, wire, at, end)?.1,
+    })
+}
+
 /// The field after `at`, skipped whole: its number, wire type, content range and the offset
 /// after it. Groups are skipped without recursion.
 pub(super) fn field(bytes: &[u8], at: usize, end: usize) -> Read<(u32, Wire, usize, usize)> {
@@ -193,8 +206,7 @@ pub(super) fn skip_group(bytes: &[u8], number: u32, at: usize, end: usize) -> Re
                 open.push(number);
                 next
             }
-            Tag::Field(_, Wire::Len) => len(bytes, next, end)?.1,
-            Tag::Field(_, wire) => scalar(bytes, wire, next, end)?.1,
+            Tag::Field(number, wire) => skip(bytes, number, wire, next, end)?,
         };
         at = after;
     }

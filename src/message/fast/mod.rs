@@ -22,7 +22,7 @@ use crate::{
 
 use super::{Expand, IdValue, JsonOptions};
 
-pub use outline::{Content, Outline};
+pub use outline::{Content, Outline, outline};
 pub use table::Tables;
 
 /// An id that was met on the way.
@@ -48,20 +48,6 @@ pub fn serves(options: &JsonOptions<'_>) -> bool {
 /// what they hold. `None` where they are not.
 pub fn branch(schema: &Schema, tables: &Tables, ty: TypeId, payload: &[u8]) -> Option<Option<u16>> {
     walk::branch(tables.table(schema, ty)?, payload)
-}
-
-/// The outermost fields of a message and all of its ids, as [`write`] finds them. `None` where it is not regular, or
-/// holds what takes more than a look (lists, maps, enums, floats).
-pub fn outline<'a>(
-    schema: &Schema,
-    tables: &Tables,
-    ty: TypeId,
-    payload: &'a [u8],
-    limits: &Limits,
-    outline: &mut Outline,
-    ids: &mut Ids<'a>,
-) -> Option<()> {
-    outline::outline(schema, tables, ty, payload, limits, outline, ids)
 }
 
 /// Appends the JSON of a regular message and its ids; gives the branch set in the root's first oneof.

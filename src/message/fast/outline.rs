@@ -8,9 +8,9 @@ use crate::{
 };
 
 use super::{
-    FastId, Ids, Tables,
+    Ids, Tables,
     read::{self, Raw},
-    table::{Form, Op, Seen, Shape, Table},
+    table::{Form, Op, Seen, Shape},
     walk::{DEEPEST, MAX_PAYLOAD},
 };
 
@@ -36,8 +36,9 @@ impl Outline {
     }
 }
 
-/// Outlines a message into what is handed in; `None` where it is not regular, or has fields that are not for it.
-pub(super) fn outline<'a>(
+/// The outermost fields of a message and all of its ids, as [`write`](super::write) finds them. `None` where it is not
+/// regular, or holds what takes more than a look (lists, maps, enums, floats).
+pub fn outline<'a>(
     schema: &Schema,
     tables: &Tables,
     ty: TypeId,
@@ -113,33 +114,4 @@ impl<'a> Walk<'a, '_> {
 
 fn is_text(bytes: &[u8]) -> bool {
     bytes.is_ascii() || simdutf8::basic::from_utf8(bytes).is_ok()
-}
-
-impl Table {
-    /// Takes a field in; `None` where it, or another of its oneof, has been there.
-    #[inline]
-    pub(super) fn see(&self, seen: &mut Seen, op: &Op) -> Option<()> {
-        let (word, bit) = (seen.get_mut(usize::from(op.slot >> 6))?, 1 << (op.slot & 63));
-        (*word & bit == 0).then_some(())?;
-        *word |= bit;
-        Some(())
-    }
-
-    /// Whether all that must be there is.
-    #[inline]
-    pub(super) fn is_complete(&self, seen: &Seen) -> bool {
-        let lacks = |required: &Seen| required.iter().zip(seen).any(|(required, seen)| required & !seen != 0);
-        !self.required.as_ref().is_some_and(lacks)
-    }
-
-    /// Numeric ids that are 0 since they are left out, each with its place among them.
-    #[inline]
-    pub(super) fn absent(&self, seen: &Seen, mut found: impl FnMut(usize, FastId<'static>)) {
-        let is_seen = |slot: &u8| seen.get(usize::from(slot >> 6)).is_some_and(|w| w & 1 << (slot & 63) != 0);
-        let absent = self.zeros.iter().filter(|(slot, _)| !is_seen(slot));
-        for (place, (_, namespace)) in absent.enumerate() {
-            let value = crate::message::IdValue::Number(0);
-            found(place, FastId { namespace: *namespace, value, absent: true });
-        }
-    }
 }

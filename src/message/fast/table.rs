@@ -5,10 +5,11 @@ use std::sync::OnceLock;
 
 use crate::{
     base::json::push_string,
+    message::IdValue,
     schema::{Cardinality, FieldPlan, Kind, Presence, Schema, TypeId, TypePlan, WellKnown},
 };
 
-use super::first::First;
+use super::{FastId, first::First};
 
 /// Tags below this are looked up by index.
 const DENSE: u32 = 2_048;
@@ -33,7 +34,7 @@ impl Tables {
         Self { json_names, types, first: OnceLock::new() }
     }
 
-    /// What messages with a secret in them begin with.
+    /// What messages with a secret in them consist of.
     pub(super) fn first(&self, schema: &Schema) -> &First {
         self.first.get_or_init(|| First::new(schema))
     }
@@ -132,6 +133,33 @@ impl Table {
         }
         let at = self.ops.binary_search_by_key(&tag, |op| op.tag).ok()?;
         self.ops.get(at)
+    }
+
+    /// Takes a field in; `None` where it, or another of its oneof, has been there.
+    #[inline]
+    pub(super) fn see(&self, seen: &mut Seen, op: &Op) -> Option<()> {
+        let (word, bit) = (seen.get_mut(usize::from(op.slot >> 6))?, 1 << (op.slot & 63));
+        (*word & bit == 0).then_some(())?;
+        *word |= bit;
+        Some(())
+    }
+
+    /// Whether all that must be there is.
+    #[inline]
+    pub(super) fn is_complete(&self, seen: &Seen) -> bool {
+        let lacks = |required: &Seen| required.iter().zip(seen).any(|(required, seen)| required & !seen != 0);
+        !self.required.as_ref().is_some_and(lacks)
+    }
+
+    /// Numeric ids that are 0 since they are left out, each with its place among them.
+    #[inline]
+    pub(super) fn absent(&self, seen: &Seen, mut found: impl FnMut(usize, FastId<'static>)) {
+        let is_seen = |slot: &u8| seen.get(usize::from(slot >> 6)).is_some_and(|w| w & 1 << (slot & 63) != 0);
+        let absent = self.zeros.iter().filter(|(slot, _)| !is_seen(slot));
+        for (place, (_, namespace)) in absent.enumerate() {
+            let value = IdValue::Number(0);
+            found(place, FastId { namespace: *namespace, value, absent: true });
+        }
     }
 }
 

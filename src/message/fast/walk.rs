@@ -333,7 +333,7 @@ impl<'a, 'o> Walk<'a, 'o> {
                     return None;
                 }
                 let may_hold = inner.is_some()
-                    || self.tables.first(self.schema).may_begin(bytes)
+                    || self.tables.first(self.schema).may_be(bytes)
                     || json::may_be_encoded(bytes);
                 if may_hold && json::holds_secret(self.schema, self.limits, bytes, inner) {
                     return None;
@@ -344,7 +344,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             }
         }
         self.out.push(b'"');
-        base64_simd::STANDARD.encode_append(bytes, self.out);
+        json::push_base64(self.out, bytes);
         self.out.push(b'"');
         Some(())
     }

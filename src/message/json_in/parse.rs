@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use crate::base::json::plain_length;
+
 /// A value and the byte it begins at.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Node<'a> {
@@ -221,14 +223,7 @@ impl<'a> Reader<'a> {
         let mut owned: Option<String> = None;
         loop {
             let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-            let length = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-            let characters = rest.get(..length).unwrap_or_default();
-            // A loop over all of them is a few vector operations; to look for the first is not.
-            if characters.iter().fold(false, |any, b| any | (*b < 0x20)) {
-                self.at += characters.iter().position(|b| *b < 0x20).unwrap_or(0);
-                return Err(self.expected("the end of the string"));
-            }
-            self.at += length;
+            self.at += plain_length(rest);
             match self.peek() {
                 Some(b'"') => {
                     let tail = self.text.get(plain..self.at).unwrap_or_default();
