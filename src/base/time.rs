@@ -79,28 +79,52 @@ fn read(text: &str) -> Option<(i64, i64)> {
 impl fmt::Display for Timestamp {
     /// As [`Timestamp::push`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (text, length) = self.digits();
-        f.write_str(text.get(..length).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default())
+        let mut text = Vec::with_capacity(30);
+        self.push(&mut text);
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
     }
 }
 
 impl Timestamp {
     /// Appends RFC 3339 in UTC, with six digits of fraction, nine where the last three say something.
     pub fn push(self, out: &mut Vec<u8>) {
-        let (text, length) = self.digits();
-        out.extend_from_slice(text.get(..length).unwrap_or_default());
+        self.push_near(&mut None, out);
     }
 
-    /// The text and its length. 64 bits of nanoseconds reach from 1677 to 2262: years have four digits.
-    fn digits(self) -> ([u8; 30], usize) {
-        let (seconds, nanos) = (self.0.div_euclid(1_000_000_000), self.0.rem_euclid(1_000_000_000));
-        let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    /// As [`Timestamp::push`]; times that follow each other share the text of their second.
+    pub fn push_near(self, known: &mut Option<Second>, out: &mut Vec<u8>) {
+        let (number, nanos) = (self.0.div_euclid(1_000_000_000), self.0.rem_euclid(1_000_000_000));
+        let second = match known {
+            Some(second) if second.number == number => second,
+            slot => slot.insert(Second::new(number)),
+        };
+        out.extend_from_slice(&second.text);
+        let nanos = nanos as u32;
+        let mut text = *b".000000000Z";
+        let pairs =
+            [(1, nanos / 10_000_000), (3, nanos / 100_000), (5, nanos / 1_000), (7, nanos / 10), (8, nanos)];
+        pairs.into_iter().for_each(|(at, number)| put(&mut text, at, number % 100));
+        if !nanos.is_multiple_of(1_000) {
+            return out.extend_from_slice(&text);
+        }
+        text[7] = b'Z';
+        out.extend_from_slice(&text[..8]);
+    }
+}
+
+/// A second as RFC 3339 has it, in UTC.
+#[derive(Clone, Copy, Debug)]
+pub struct Second {
+    number: i64,
+    text: [u8; 19],
+}
+
+impl Second {
+    /// 64 bits of nanoseconds reach from 1677 to 2262: years have four digits.
+    fn new(number: i64) -> Self {
+        let (days, second) = (number.div_euclid(86_400), number.rem_euclid(86_400));
         let (year, month, day) = civil_from_days(days);
-        // All of them are small, and 32 bits divide in half the steps.
-        let (year, month, day) = (year as u32, month as u32, day as u32);
-        let (second, nanos) = (second as u32, nanos as u32);
-        let mut text = *b"0000-00-00T00:00:00.000000000Z";
-        // Two digits at a time, by where they stand.
+        let mut text = *b"0000-00-00T00:00:00";
         let pairs = [
             (0, year / 100),
             (2, year % 100),
@@ -109,22 +133,16 @@ impl Timestamp {
             (11, second / 3_600),
             (14, second / 60 % 60),
             (17, second % 60),
-            (20, nanos / 10_000_000),
-            (22, nanos / 100_000 % 100),
-            (24, nanos / 1_000 % 100),
-            (26, nanos / 10 % 100),
         ];
-        for (at, number) in pairs {
-            if let Some([tens, ones]) = text.get_mut(at..at + 2) {
-                (*tens, *ones) = (b'0' + (number / 10) as u8, b'0' + (number % 10) as u8);
-            }
-        }
-        text[28] = b'0' + (nanos % 10) as u8;
-        if nanos % 1_000 > 0 {
-            return (text, 30);
-        }
-        text[26] = b'Z';
-        (text, 27)
+        pairs.into_iter().for_each(|(at, number)| put(&mut text, at, number as u32));
+        Self { number, text }
+    }
+}
+
+/// Writes two digits.
+fn put(text: &mut [u8], at: usize, number: u32) {
+    if let Some([tens, ones]) = text.get_mut(at..at + 2) {
+        (*tens, *ones) = (b'0' + (number / 10) as u8, b'0' + (number % 10) as u8);
     }
 }
 

@@ -58,7 +58,7 @@ impl Chunk {
                 true => Some(worker.decode(config, job)),
                 false => worker.decode_wanted(config, job),
             };
-            let Some(decoded) = decoded else {
+            let Some(mut decoded) = decoded else {
                 rendered.ends.push(rendered.bytes.len());
                 continue;
             };
@@ -71,7 +71,7 @@ impl Chunk {
             }
             match digest {
                 Some(digest) => said.push((decoded, digest)),
-                None => worker.recycle(job, decoded),
+                None => worker.recycle(job, &mut decoded),
             }
         }
     }

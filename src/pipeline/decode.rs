@@ -30,7 +30,7 @@ pub use tunnel::carried_bytes;
 pub use wired::{Looked, Wired};
 
 use names::{branch_name, kind};
-use wired::wire_of_json;
+use wired::{Wires, wire_of_json};
 
 use super::filter;
 use super::joins::Id;
@@ -60,6 +60,7 @@ pub struct Worker {
     call_ids: Option<CallIds>,
     /// A message's buffer, to be used again.
     spare: Vec<u8>,
+    wires: Wires,
     /// A buffer for what is inflated, to be used again.
     inflated: Vec<u8>,
     /// What the carrier of the last frame says beside what it carries.
@@ -79,12 +80,12 @@ impl Worker {
     }
 
     /// Takes back what a decoded frame no longer needs.
-    pub fn recycle(&mut self, job: &Job, decoded: Decoded) {
-        self.spare = decoded.message;
+    pub fn recycle(&mut self, job: &Job, decoded: &mut Decoded) {
+        self.spare = std::mem::take(&mut decoded.message);
         self.spare.clear();
         // What was inflated lies in a buffer of its own; other payloads are slices of the capture.
         if job.frame.compressed
-            && let Ok(mut payload) = decoded.payload.try_into_mut()
+            && let Ok(mut payload) = std::mem::take(&mut decoded.payload).try_into_mut()
             && payload.capacity() <= MAX_SPARE
         {
             payload.clear();
@@ -116,7 +117,9 @@ impl Worker {
     pub fn wire<'f>(&mut self, config: &Config, frame: &'f Frame, ty: Option<TypeId>) -> Looked<'f> {
         let (payload, _) = self.payload(config, frame, &mut Vec::new());
         match ty {
-            Some(ty) if is_json(frame, &payload) => Looked::Json(wire_of_json(&config.schema, ty, &payload)),
+            Some(ty) if is_json(frame, &payload) => {
+                Looked::Json(wire_of_json(&config.schema, ty, &payload, &mut self.wires))
+            }
             _ => Looked::Sent(payload),
         }
     }
@@ -227,7 +230,7 @@ impl Worker {
             let wired = match &job.wired {
                 Some(wired) => wired,
                 None => {
-                    made = wire_of_json(&config.schema, ty, &payload);
+                    made = wire_of_json(&config.schema, ty, &payload, &mut self.wires);
                     &made
                 }
             };

@@ -36,7 +36,7 @@ pub(super) fn members(item: &Item<'_>, with_message: bool, out: &mut Vec<u8>) {
         match frame.time {
             Some(time) => {
                 out.extend_from_slice(b",\"ts\":\"");
-                time.push(out);
+                pieces.push_time(out, time);
                 out.push(b'"');
             }
             None => out.extend_from_slice(b",\"ts\":null"),

@@ -37,7 +37,7 @@ pub struct Carrier {
     pub order: Option<(Arc<str>, i64)>,
     /// The id that joins it, by its namespace.
     pub id: Option<(Arc<str>, IdValue)>,
-    /// Where another field carries another message: members of a JSON object that tell it.
+    /// Where another field carries another message: a JSON object with that field's name and the message.
     pub other: Vec<u8>,
     /// Whether the inner type is the rule's default, since no sibling stream was seen yet.
     pub assumed: bool,

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::base::json::{push_number, push_optional, push_string};
+use crate::base::{Second, Timestamp};
 use crate::pdu::Lane;
 
 use super::Carrier;
@@ -16,6 +17,7 @@ const KINDS: usize = 16;
 #[derive(Default)]
 pub(super) struct Pieces {
     capture: (String, Vec<u8>),
+    second: Option<Second>,
     lane: Option<LanePiece>,
     kinds: [Option<Piece>; KINDS],
     carrier: Option<(&'static str, Piece)>,
@@ -53,6 +55,11 @@ impl Pieces {
             push_string(text, capture);
         }
         out.extend_from_slice(text);
+    }
+
+    /// Appends a time.
+    pub fn push_time(&mut self, out: &mut Vec<u8>, time: Timestamp) {
+        time.push_near(&mut self.second, out);
     }
 
     /// Appends the members that all frames of a lane have alike, with a comma before each.
