@@ -9,25 +9,9 @@ use crate::{
 
 use super::{Writer, collect::zigzag};
 
-/// The least that goes through the vectors of base64_simd, in bytes, and hardly anything of it beside them.
-const WIDE: usize = 36;
-
-/// Appends base64 with padding, without quotes (RFC 4648, section 4).
+/// Appends base64 with padding, without quotes.
 pub(in crate::message) fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
-    let length = bytes.len();
-    if !(WIDE / 2..WIDE).contains(&length) {
-        return base64_simd::STANDARD.encode_append(bytes, out);
-    }
-    // Hashes are a little shorter than what is quick. Zeros behind them say nothing of the characters before.
-    let mut wide = [0; WIDE];
-    if let Some(room) = wide.get_mut(..length) {
-        room.copy_from_slice(bytes);
-    }
-    let begin = out.len();
-    base64_simd::STANDARD.encode_append(wide, out);
-    out.truncate(begin + length.div_ceil(3) * 4);
-    let padding = (3 - length % 3) % 3;
-    out.iter_mut().rev().take(padding).for_each(|last| *last = b'=');
+    base64_simd::STANDARD.encode_append(bytes, out);
 }
 
 /// A whole number or bool as JSON has it, and whether in quotes; `None` for other kinds.
@@ -149,21 +133,5 @@ impl Writer<'_, '_> {
     /// Whether encodings are opened at all.
     pub(super) fn expands(&self) -> bool {
         self.options.expand == Expand::All
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_of_any_length() {
-        let bytes: Vec<u8> = (0..100).map(|n: u8| n.wrapping_mul(0x9d) ^ 0xff).collect();
-        for length in 0..=bytes.len() {
-            let mut out = b"before".to_vec();
-            push_base64(&mut out, &bytes[..length]);
-            let expect = base64_simd::STANDARD.encode_to_string(&bytes[..length]);
-            assert_eq!(String::from_utf8(out).unwrap(), format!("before{expect}"), "{length}");
-        }
     }
 }
