@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_are_kept_apart() {
+    fn neighbours_are_told_apart() {
         let mut map = NumberMap::default();
         (0..10_000u64).for_each(|n| assert!(map.insert(n, n + 1).is_none()));
         assert!((0..10_000u64).all(|n| map.get(&n) == Some(&(n + 1))));

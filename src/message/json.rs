@@ -29,6 +29,8 @@ use super::{
 
 use crate::base::json::push_string;
 pub use nested::open;
+#[cfg(test)]
+pub use redact::knows_first;
 pub use redact::{hides_encoded, holds_secret, may_be_encoded};
 pub(super) use scalar::{push_base64, whole};
 pub use unknown::hides_unknown;

@@ -158,15 +158,6 @@ pub(super) fn scalar(bytes: &[u8], wire: Wire, at: usize, end: usize) -> Read<u6
     }
 }
 
-/// The offset after the content of a field, which begins at `at`.
-pub(super) fn skip(bytes: &[u8], number: u32, wire: Wire, at: usize, end: usize) -> Result<usize, Fault> {
-    Ok(match wire {
-        Wire::Len => len(bytes, at, end)?.1,
-        Wire::Group => skip_group(bytes, number, at, end)?.1,
-        _ => scalar(bytes, wire, at, end)?.1,
-    })
-}
-
 /// The field after `at`, skipped whole: its number, wire type, content range and the offset
 /// after it. Groups are skipped without recursion.
 pub(super) fn field(bytes: &[u8], at: usize, end: usize) -> Read<(u32, Wire, usize, usize)> {
@@ -206,7 +197,8 @@ pub(super) fn skip_group(bytes: &[u8], number: u32, at: usize, end: usize) -> Re
                 open.push(number);
                 next
             }
-            Tag::Field(number, wire) => skip(bytes, number, wire, next, end)?,
+            Tag::Field(_, Wire::Len) => len(bytes, next, end)?.1,
+            Tag::Field(_, wire) => scalar(bytes, wire, next, end)?.1,
         };
         at = after;
     }

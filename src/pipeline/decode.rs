@@ -60,6 +60,7 @@ pub struct Worker {
     call_ids: Option<CallIds>,
     /// A message's buffer, to be used again.
     spare: Vec<u8>,
+    /// Where JSON on the wire becomes wire format.
     wires: Wires,
     /// A buffer for what is inflated, to be used again.
     inflated: Vec<u8>,

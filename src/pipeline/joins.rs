@@ -148,16 +148,17 @@ impl Joins {
                 }
             }
         }
-        let (mut inner, mut outer) = (None, None);
-        if let (Some(ty), Some(payload)) = (ty, payload) {
-            let tunnel = config.plan.tunnels.iter().position(|t| t.carrier == ty).map(|number| number as u16);
-            let is_told;
-            (is_told, outer) = self.observe_regular(config, call, ty, tunnel, payload);
-            if !is_told {
-                self.observe_any(config, call, ty, tunnel, payload);
+        let (inner, outer) = match (ty, payload) {
+            (Some(ty), Some(payload)) => {
+                let tunnel = config.plan.tunnels.iter().position(|t| t.carrier == ty).map(|n| n as u16);
+                let (is_told, outer) = self.observe_regular(config, call, ty, tunnel, payload);
+                if !is_told {
+                    self.observe_any(config, call, ty, tunnel, payload);
+                }
+                (tunnel.map(|number| self.inside(config, call, number)), outer)
             }
-            inner = tunnel.map(|number| self.inside(config, call, number));
-        }
+            _ => (None, None),
+        };
         // Where nothing was added since the frame before, what its lane is has been told.
         let is_told = self.is_settled && self.told.as_ref().is_some_and(|l| Arc::ptr_eq(l, &frame.lane));
         if !is_told && self.tell_siblings(config, frame) {

@@ -36,15 +36,18 @@ impl First {
     /// message of any.
     pub fn may_be(&self, bytes: &[u8]) -> bool {
         let (mut at, end) = (0, bytes.len());
-        while at < end {
-            let Ok((Tag::Field(number, wire), content)) = wire::tag(bytes, at, end) else { return false };
-            if !self.near.get(number as usize).map_or(self.far, |wires| wires & bit(wire) != 0) {
-                return false;
-            }
-            let Ok(after) = wire::skip(bytes, number, wire, content, end) else { return false };
-            at = after;
+        // Most are told by a tag alone: what is behind it is looked at where the tag is known.
+        while at < end && self.may_begin(bytes, at) {
+            let Ok((_, next)) = wire::field(bytes, at, end) else { return false };
+            at = next;
         }
-        end > 0
+        at == end && end > 0
+    }
+
+    /// Whether the tag of a field that one of the types has stands at a place.
+    fn may_begin(&self, bytes: &[u8], at: usize) -> bool {
+        let Ok((Tag::Field(number, wire), _)) = wire::tag(bytes, at, bytes.len()) else { return false };
+        self.near.get(number as usize).map_or(self.far, |wires| wires & bit(wire) != 0)
     }
 }
 
@@ -56,8 +59,33 @@ fn bit(wire: Wire) -> u8 {
 mod tests {
     use super::*;
     use crate::base::Limits;
-    use crate::message::json::holds_secret;
+    use crate::message::json::{holds_secret, knows_first};
     use crate::schema::{Sources, load};
+
+    #[test]
+    fn it_knows_what_the_types_know() {
+        let dir = tempfile::tempdir().unwrap();
+        let proto = r#"syntax = "proto3"; package demo.v1;
+            message Near { repeated int32 n = 3; string password = 90; fixed64 f = 7; Near near = 2047; }
+            message Far { string api_key = 5000; float x = 1; }
+            message None { string plain = 12; }"#;
+        std::fs::write(dir.path().join("t.proto"), proto).unwrap();
+        let schema = load(&Sources { roots: vec![dir.path().into()], ..Sources::default() }).unwrap().schema;
+        let first = First::new(&schema);
+        let may_begin = |bytes: &[u8]| first.may_begin(bytes, 0);
+        let known = |bytes: &[u8]| schema.secret_roots().iter().any(|ty| knows_first(schema.ty(*ty), bytes));
+        let mut told = 0;
+        for a in 0..=255u8 {
+            for b in 0..=255u8 {
+                let bytes = [a, b, 0x27, 0];
+                let far = matches!(wire::tag(&bytes, 0, 4), Ok((Tag::Field(number, _), _)) if number >= NEAR);
+                assert_eq!(may_begin(&bytes), far || known(&bytes), "{bytes:02x?}");
+                told += u32::from(!far);
+            }
+        }
+        assert!(told > 40_000 && known(&[0xc2, 0xb8, 0x02, 0]) && may_begin(&[0xc2, 0xb8, 0x02, 0]));
+        assert!(!may_begin(b"") && !may_begin(b"\x62\x00") && may_begin(b"\x0d\x00"));
+    }
 
     #[test]
     fn what_it_spares_holds_no_secret() {

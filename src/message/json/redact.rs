@@ -289,7 +289,7 @@ fn secret_message(schema: &Schema, limits: &Limits, bytes: &[u8], inner: Option<
 }
 
 /// Whether a type has the field that bytes begin with: one it does not have is never a clean message of it.
-fn knows_first(plan: &TypePlan, bytes: &[u8]) -> bool {
+pub fn knows_first(plan: &TypePlan, bytes: &[u8]) -> bool {
     let Ok((wire::Tag::Field(number, kind), _)) = wire::tag(bytes, 0, bytes.len()) else { return false };
     plan.index_of(number).and_then(|index| plan.field(index)).is_some_and(|field| fits(field, kind))
 }

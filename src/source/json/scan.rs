@@ -367,8 +367,8 @@ impl Scanner {
     }
 }
 
-/// RFC 8259, section 2.
-fn is_blank(byte: u8) -> bool {
+/// What may stand between the tokens of JSON (RFC 8259, section 2).
+pub(super) fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 

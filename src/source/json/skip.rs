@@ -35,7 +35,7 @@ impl Reader<'_> {
 
     #[inline]
     fn blanks(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+        while self.peek().is_some_and(super::scan::is_blank) {
             self.at += 1;
         }
     }

@@ -84,7 +84,7 @@ impl Classic {
             };
             // The upper bits tell of a frame check sequence, not of the link type.
             self.linktype = Some(Linktype(self.layout.order.u32(&mut header) & 0xffff));
-            input.skip(bytes, FILE_HEADER);
+            input.pass(bytes, FILE_HEADER);
             return Step::Done;
         };
         let Some(record) = self.record(bytes) else {
@@ -105,7 +105,7 @@ impl Classic {
         if bytes.len() < whole {
             return Step::Need(whole);
         }
-        input.skip(bytes, self.layout.record_header);
+        input.pass(bytes, self.layout.record_header);
         let at = input.at;
         let data = input.take(bytes, record.captured as usize);
         if self.last.is_none_or(|last| last.abs_diff(record.seconds) <= MAX_APART) {
@@ -136,7 +136,7 @@ impl Classic {
         let found = (0..end)
             .find_map(|at| follows(at, self.trusted))
             .or_else(|| (0..end).find_map(|at| follows(at, None)));
-        input.skip(bytes, found.unwrap_or(end));
+        input.pass(bytes, found.unwrap_or(end));
         self.lost = found.is_none();
     }
 
@@ -178,7 +178,7 @@ impl Classic {
             record.captured
         );
         input.cut(out, text, rest.len());
-        input.skip(&mut rest, self.layout.record_header);
+        input.pass(&mut rest, self.layout.record_header);
         let at = input.at;
         let record = Record { original: 0, ..record };
         out.push(self.packet(input, linktype, record, rest, at));

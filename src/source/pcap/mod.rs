@@ -122,7 +122,7 @@ impl Parser {
     fn steps(&mut self, bytes: &mut Bytes, out: &mut Vec<PcapItem>) -> usize {
         loop {
             let skip = usize::try_from(self.input.skip).unwrap_or(usize::MAX).min(bytes.len());
-            self.input.skip(bytes, skip);
+            self.input.pass(bytes, skip);
             self.input.skip -= skip as u64;
             if self.input.skip > 0 {
                 return 1;
@@ -131,7 +131,7 @@ impl Parser {
                 Format::Classic(format) => format.step(&mut self.input, bytes, out),
                 Format::Ng(format) => format.step(&mut self.input, bytes, out),
                 Format::Neither => {
-                    self.input.skip(bytes, bytes.len());
+                    self.input.pass(bytes, bytes.len());
                     Step::Need(1)
                 }
                 Format::Unknown => self.begin(bytes, out),
@@ -160,7 +160,7 @@ impl Parser {
 
 impl Input {
     /// Passes over bytes at the front; never more than there are.
-    fn skip(&mut self, bytes: &mut Bytes, len: usize) {
+    fn pass(&mut self, bytes: &mut Bytes, len: usize) {
         let len = len.min(bytes.len());
         self.at += len as u64;
         bytes.advance(len);

@@ -103,7 +103,7 @@ impl Ng {
     pub(super) fn finish(&mut self, input: &mut Input, mut rest: Bytes, out: &mut Vec<PcapItem>) {
         while self.lost {
             let skip = usize::try_from(input.skip).unwrap_or(usize::MAX).min(rest.len());
-            input.skip(&mut rest, skip);
+            input.pass(&mut rest, skip);
             input.skip = 0;
             if !self.seek(input, &mut rest, true) {
                 return;
@@ -149,7 +149,7 @@ impl Ng {
                 && rest.get(8..12).is_some_and(|mut magic| byte_order(&mut magic).is_some());
             is_section || self.is_sound(rest)
         });
-        input.skip(bytes, found.unwrap_or(end));
+        input.pass(bytes, found.unwrap_or(end));
         self.lost = found.is_none();
         !self.lost
     }
